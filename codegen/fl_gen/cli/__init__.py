@@ -1,0 +1,1 @@
+"""Click commands: parse arguments, call one function, print."""

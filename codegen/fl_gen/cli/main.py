@@ -1,0 +1,119 @@
+"""The `fl-gen` command: dispatch, the exit codes, and the one place where errors become messages.
+
+`--version` is answered before anything heavy is imported; each command's module is imported when it is run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
+
+EXIT_DONE = 0
+EXIT_FOUND = 1
+EXIT_STOPPED = 2
+EXIT_INTERRUPTED = 3
+
+# command -> (module, attribute, one line of help). The help is here so that `--help` imports no command.
+COMMANDS = {
+    "backend": ("fl_gen.cli.backend", "backend", "Generate a vendor's backend from the schemas and its SDK."),
+    "kernel": ("fl_gen.cli.kernel", "kernel", "Scaffold hand-written kernels."),
+    "schema": ("fl_gen.cli.schema", "schema", "Check and export the schemas."),
+    "sdk": ("fl_gen.cli.sdk", "sdk", "Find an SDK and hold the bindings against it."),
+    "sim": ("fl_gen.cli.sim", "sim", "Build a simulated SDK, a test double to run backends on."),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `arguments` (default: the process's) and return the exit code."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    if args in (["--version"], ["-V"]):
+        from fl_gen import __version__
+
+        print(f"fl-gen {__version__}")
+        return EXIT_DONE
+    return _run(args)
+
+
+def _run(args: list[str]) -> int:
+    import click
+
+    from fl_gen.schema.errors import FlGenError
+
+    try:
+        result = _group().main(args=args, prog_name="fl-gen", standalone_mode=False)
+        return result if isinstance(result, int) else EXIT_DONE
+    except FlGenError as error:
+        click.echo(error.render(color=sys.stderr.isatty()), err=True)
+        return error.exit_code
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.Abort:
+        click.echo("fl-gen: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return EXIT_STOPPED
+    except KeyboardInterrupt:
+        click.echo("fl-gen: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return EXIT_STOPPED
+
+
+def _group() -> click.Group:
+    import difflib
+    import importlib
+
+    import click
+
+    from fl_gen import __version__
+
+    class LazyGroup(click.Group):
+        """Imports a command's module only when that command is run."""
+
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            return sorted(COMMANDS)
+
+        def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+            if name not in COMMANDS:
+                return None
+            module, attribute, _ = COMMANDS[name]
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+            return command
+
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+                close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+                hint = f" Did you mean '{close[0]}'?" if close else f" The commands are {', '.join(sorted(COMMANDS))}."
+                ctx.fail(f"No such command '{args[0]}'.{hint}")
+            return super().resolve_command(ctx, args)
+
+        def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, help_) for name, (_, _, help_) in sorted(COMMANDS.items())])
+
+    @click.group(
+        cls=LazyGroup,
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    @click.version_option(__version__, "-V", "--version", message="fl-gen %(version)s")
+    @click.pass_context
+    def group(ctx: click.Context) -> None:
+        """Bring up a new AI chip in a training framework: generate its backend from schemas and its SDK's headers."""
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+
+    return group
+
+
+def entry_point() -> None:
+    """What the installed `fl-gen` script calls."""
+    sys.exit(main())

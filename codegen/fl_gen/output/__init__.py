@@ -1,0 +1,1 @@
+"""Plan -> disk: manifest, comparison, publishing."""

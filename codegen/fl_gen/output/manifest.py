@@ -1,0 +1,127 @@
+"""`manifest.json`: what fl-gen wrote into a vendor's generated folder, and from what.
+
+The manifest is the only authority on which files fl-gen owns: a file that it does not name is never removed or
+replaced. It holds no date, host name, absolute path or command line, so that equal inputs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fl_gen.schema.errors import FlGenError
+
+MANIFEST_NAME = "manifest.json"
+FORMAT = 1
+
+
+class ManifestError(FlGenError):
+    """The manifest on disk cannot be used."""
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One generated file: digest of its bytes, the template and the schema nodes it came from."""
+
+    sha256: str
+    template: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What one run wrote.
+
+    `inputs` maps what decided the output (schemas, templates, SDK, formatter) to its digest or version.
+    """
+
+    generator: str
+    vendor: str
+    framework: str
+    sdk: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    files: Mapping[str, FileRecord] = field(default_factory=dict)
+
+    def to_text(self) -> str:
+        """The manifest as JSON with sorted keys and a final newline."""
+        value = {
+            "format": FORMAT,
+            "generator": self.generator,
+            "vendor": self.vendor,
+            "framework": self.framework,
+            "sdk": dict(self.sdk),
+            "inputs": dict(self.inputs),
+            "files": {
+                path: {"sha256": record.sha256, "template": record.template, "nodes": list(record.nodes)}
+                for path, record in self.files.items()
+            },
+        }
+        return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def digest(text: str) -> str:
+    """SHA-256 of `text` in UTF-8, with CRLF read as LF so that a checkout's line ends do not count as edits."""
+    return hashlib.sha256(text.replace("\r\n", "\n").encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """The digest of a file on disk, comparable with `digest`."""
+    return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+
+
+def load(folder: Path) -> Manifest | None:
+    """The manifest of `folder`, None if it has none. Raises ManifestError if it is damaged."""
+    path = folder / MANIFEST_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{path}:1:1: the manifest cannot be read: {error}") from error
+    try:
+        return _parse(json.loads(text))
+    except (json.JSONDecodeError, RecursionError, KeyError, TypeError, ValueError) as error:
+        line = getattr(error, "lineno", 1)
+        raise ManifestError(
+            f"{path}:{line}:{getattr(error, 'colno', 1)}: the manifest is damaged ({error}).\n"
+            f"  Restore it from version control, or move the folder away and generate again."
+        ) from error
+
+
+def _parse(value: Any) -> Manifest:
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    if value.get("format") != FORMAT:
+        raise ValueError(f"format {value.get('format')!r}, this fl-gen reads {FORMAT}")
+    files = {}
+    for path, record in value["files"].items():
+        if not safe_relative(path):
+            raise ValueError(f"the path {path!r} leads out of the folder")
+        files[path] = FileRecord(str(record["sha256"]), str(record["template"]), tuple(map(str, record["nodes"])))
+    return Manifest(
+        generator=str(value["generator"]),
+        vendor=str(value["vendor"]),
+        framework=str(value["framework"]),
+        sdk=dict(value["sdk"]),
+        inputs={str(key): str(item) for key, item in value["inputs"].items()},
+        files=files,
+    )
+
+
+def safe_relative(path: str) -> bool:
+    """Whether `path` is a relative POSIX path that stays inside its folder."""
+    parts = PurePosixPath(path).parts
+    return (
+        bool(parts)
+        and not path.startswith("/")
+        and "\\" not in path
+        and "\0" not in path
+        and ".." not in parts
+        and str(PurePosixPath(path)) == path
+    )

@@ -1,0 +1,245 @@
+"""Put a plan on disk, all or nothing.
+
+The whole vendor folder is staged beside its target (identical files hard-linked, files that fl-gen does not own
+carried over) and swapped in by one `renameat2(RENAME_EXCHANGE)`. A run that is killed leaves the old tree or the new
+one; a staging folder that it leaves behind is removed by the next run, under the same lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fl_gen.output.plan import Action, Plan
+from fl_gen.schema.errors import FlGenError
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_STAGE_SUFFIX = ".fl-gen-stage"
+_LOCK_SECONDS = 60.0
+
+
+class PublishError(FlGenError):
+    """Writing failed; the tree is as it was."""
+
+
+@contextlib.contextmanager
+def locked(root: Path, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
+    """Hold `root` against other runs. The lock is on the folder itself, so it leaves no file and dies with the process.
+
+    Raises PublishError when another run holds it for longer than `seconds`.
+    """
+    _make_folder(root)
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise PublishError(f"{root}: cannot be locked: {error.strerror}") from error
+            if time.monotonic() >= deadline:
+                raise PublishError(
+                    f"{root}: another fl-gen has held this folder for {seconds:.0f} seconds: wait for it, or stop it"
+                )
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(handle)
+
+
+def publish(plan: Plan) -> None:
+    """Make the disk what `plan` says. The caller holds `locked(plan.folder.parent)` and has dealt with `plan.refused`.
+
+    Does nothing, not even to a time stamp, when the plan changes nothing. Raises PublishError; nothing is half-written.
+    """
+    target = plan.folder
+    stage = target.with_name(f".{target.name}{_STAGE_SUFFIX}")
+    try:
+        _remove(stage)
+        if not plan.changes:
+            return
+        _make_folder(target.parent)
+        _stage(plan, stage)
+        if target.exists():
+            _exchange(stage, target)
+            _remove(stage)
+        else:
+            os.rename(stage, target)
+            _sync_folder(target.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            _remove(stage)
+        where = error.filename if error.filename is not None else target
+        raise PublishError(
+            f"{where}: cannot be written: {error.strerror or error}\n  {target} is unchanged. {_remedy(error)}"
+        ) from error
+    except BaseException:
+        with contextlib.suppress(OSError):
+            _remove(stage)
+        raise
+
+
+def create_once(folder: Path, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Create each of `files` (relative path -> text) in `folder` unless something is there. Returns (created, kept).
+
+    These files belong to people: what exists is never opened for writing.
+    """
+    created, kept = [], []
+    for path, text in sorted(files.items()):
+        destination = folder / path
+        if os.path.lexists(destination):
+            kept.append(path)
+            continue
+        try:
+            _make_folder(destination.parent)
+            temporary = destination.with_name(f".{destination.name}.fl-gen-{os.getpid()}")
+            try:
+                _write(temporary, text)
+                os.link(temporary, destination)  # fails if somebody was faster, unlike a rename
+                created.append(path)
+            except FileExistsError:
+                kept.append(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            raise PublishError(
+                f"{error.filename or destination}: cannot be written: {error.strerror or error}. {_remedy(error)}"
+            ) from error
+    return created, kept
+
+
+def _stage(plan: Plan, stage: Path) -> None:
+    """Build the new folder at `stage`: files that stay are linked to the old ones, which keeps their time stamps."""
+    target = plan.folder
+    stage.mkdir()
+    removed = set(plan.paths(Action.STALE))
+    rewritten = set(plan.paths(Action.CREATE, Action.UPDATE, Action.EDITED, Action.CONFLICT))
+    stale_edited = {path for path in plan.paths(Action.EDITED) if path not in plan.files}
+    if target.is_dir():
+        for root, folders, names in os.walk(target):
+            relative = Path(root).relative_to(target)
+            links = [name for name in folders if (Path(root) / name).is_symlink()]
+            for name in [*names, *links]:
+                path = (relative / name).as_posix()
+                if path in removed or path in rewritten or path in stale_edited:
+                    continue
+                _make_folder((stage / path).parent)
+                _carry(Path(root) / name, stage / path)
+            for name in folders:
+                # Empty folders of a person stay; those that only held stale files go.
+                if name not in links and not any((Path(root) / name).iterdir()):
+                    _make_folder(stage / relative / name)
+    for path in sorted(rewritten - stale_edited):
+        _make_folder((stage / path).parent)
+        _write(stage / path, plan.files[path])
+    if target.is_dir():
+        shutil.copymode(target, stage)
+    _sync_folder(stage)
+
+
+def _carry(source: Path, destination: Path) -> None:
+    if source.is_symlink():
+        os.symlink(os.readlink(source), destination)
+        return
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copy2(source, destination)
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    if path.suffix in (".bash", ".sh"):
+        path.chmod(path.stat().st_mode | 0o111)
+
+
+def _exchange(stage: Path, target: Path) -> None:
+    """Swap the two folders in one step; where the system cannot, by two renames."""
+    if _renameat2(stage, target):
+        _sync_folder(target.parent)
+        return
+    old = target.with_name(f".{target.name}.fl-gen-old")
+    _remove(old)
+    os.rename(target, old)
+    try:
+        os.rename(stage, target)
+    except OSError:
+        os.rename(old, target)
+        raise
+    os.rename(old, stage)
+    _sync_folder(target.parent)
+
+
+def recover(target: Path) -> None:
+    """Finish what a killed run left where the two-rename swap had to be used: bring the old folder back."""
+    old = target.with_name(f".{target.name}.fl-gen-old")
+    if old.is_dir():
+        if target.exists():
+            _remove(old)
+        else:
+            os.rename(old, target)
+
+
+def _renameat2(stage: Path, target: Path) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return False
+    result = function(
+        ctypes.c_int(_AT_FDCWD), os.fsencode(stage), ctypes.c_int(_AT_FDCWD), os.fsencode(target), ctypes.c_uint(_RENAME_EXCHANGE)
+    )
+    if result == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS):
+        return False
+    raise OSError(code, os.strerror(code), str(target))
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise PublishError(f"{path}: fl-gen needs a folder here and finds a file: move it away") from error
+    except NotADirectoryError as error:
+        raise PublishError(f"{path}: a part of this path is a file: choose another output folder") from error
+
+
+def _remove(path: Path) -> None:
+    if os.path.lexists(path):
+        shutil.rmtree(path)
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Make room on the disk and run again."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "Make the folder writable, or choose another with --output."
+    return "Mend that and run again."

@@ -1,0 +1,204 @@
+"""What a template sees as `sdk`: the chosen bindings, spelled as C++."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fl_gen.render.substitute import substitute
+from fl_gen.resolve.model import Backend, Choice, Status
+from fl_gen.resolve.spelling import spell_types
+from fl_gen.schema.name import Name
+from fl_gen.schema.vendor import Group
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A binding that needs more than one expression: an inline function of the generated `<vendor>_sdk.h`."""
+
+    name: str
+    operation: str
+    returns: str
+    params: tuple[tuple[str, str], ...]
+    body: str
+    doc: str
+    group: str
+    source: str
+
+    @property
+    def signature(self) -> str:
+        params = ", ".join(type_ + name if type_.endswith(("*", "&")) else f"{type_} {name}" for type_, name in self.params)
+        return f"{self.returns} {self.name}({params})"
+
+
+@dataclass(frozen=True)
+class StatusView:
+    """A status domain for templates."""
+
+    type: str
+    success: str
+    not_ready: tuple[str, ...]
+    oom: tuple[str, ...]
+    macro: str
+    expression: str
+
+    def text(self, status: str) -> str:
+        """The expression that gives the SDK's text for the status expression `status`."""
+        return substitute(self.expression, {"status": status})
+
+
+class SdkView:
+    """Read-only access to the bindings of one backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @property
+    def name(self) -> str:
+        return self._backend.sdk.name
+
+    @property
+    def version(self) -> str | None:
+        return self._backend.sdk.version
+
+    @property
+    def simulated(self) -> bool:
+        return self._backend.sdk.simulated
+
+    def has(self, operation: str) -> bool:
+        """Whether the SDK can do `operation`."""
+        return self._backend.choice(operation).bound
+
+    def strategy(self, operation: str) -> str | None:
+        """What the generated code does instead, when the SDK cannot do `operation`."""
+        return self._backend.choice(operation).strategy
+
+    def call(self, operation: str, *arguments: str) -> str:
+        """The C++ expression that does `operation` with `arguments`."""
+        choice = self._bound(operation)
+        assert choice.candidate is not None
+        names = [param.name for param in choice.operation.params]
+        if len(arguments) != len(names):
+            raise TypeError(f"{operation} takes {len(names)} arguments ({', '.join(names)}), got {len(arguments)}")
+        if choice.candidate.form == "body":
+            return f"sdk::{adapter_name(operation)}({', '.join(arguments)})"
+        code = spell_types(choice.candidate.code.value.strip(), self._backend.types)
+        return substitute(code, dict(zip(names, arguments, strict=True)))
+
+    def check(self, operation: str, *arguments: str) -> str:
+        """The statement that does `operation` and aborts with the SDK's text if it fails."""
+        call = self.call(operation, *arguments)
+        choice = self._bound(operation)
+        if choice.result == "void":
+            return f"{call};"
+        return f"{self._backend.statuses[choice.status].macro}({call});"
+
+    def result(self, operation: str) -> str:
+        """How the result of `operation` is read: status, value, state or void."""
+        return self._bound(operation).result
+
+    def domain(self, operation: str) -> str:
+        """The status domain of `operation`."""
+        return self._bound(operation).status
+
+    def scale(self, operation: str) -> float:
+        """The factor that turns the SDK's unit into the operation's, 1.0 if they are the same."""
+        candidate = self._bound(operation).candidate
+        assert candidate is not None
+        return candidate.scale if candidate.scale is not None else 1.0
+
+    def type(self, name: str) -> str:
+        """The SDK's type for a portable one."""
+        return self._backend.types[name]
+
+    def has_type(self, name: str) -> bool:
+        return name in self._backend.types
+
+    def spell(self, text: str) -> str:
+        """A type text of runtime.yaml with each `$name` replaced by the SDK's type."""
+        return spell_types(text, self._backend.types)
+
+    def constant(self, kind: str, name: str) -> str | None:
+        """The SDK's spelling of a portable constant; None if it has none."""
+        return self._backend.constants[kind][name]
+
+    def constants(self, kind: str) -> dict[str, str]:
+        """Every constant of `kind` that the SDK has, in the order of the vendor schema."""
+        return {name: value for name, value in self._backend.constants[kind].items() if value is not None}
+
+    def status(self, domain: str) -> StatusView:
+        status: Status = self._backend.statuses[domain]
+        return StatusView(
+            status.type, status.success, status.not_ready, status.oom, status.macro, status.text_expression
+        )
+
+    def has_status(self, domain: str) -> bool:
+        return domain in self._backend.statuses
+
+    @property
+    def statuses(self) -> dict[str, StatusView]:
+        return {name: self.status(name) for name in self._backend.statuses}
+
+    def headers(self, group: str) -> Sequence[str]:
+        return self._backend.vendor.groups[group].headers
+
+    def has_group(self, group: str) -> bool:
+        return self._backend.has_group(group)
+
+    def group(self, group: str) -> Group | None:
+        """The group's schema node, None if this SDK lacks it."""
+        return self._backend.vendor.groups[group] if self._backend.has_group(group) else None
+
+    def adapters(self, *groups: str) -> list[Adapter]:
+        """The body-form functions that the chosen bindings of `groups` (all, if none is named) need."""
+        found = []
+        for name, choice in self._backend.choices.items():
+            candidate = choice.candidate
+            if candidate is None or candidate.form != "body":
+                continue
+            if groups and choice.operation.group not in groups:
+                continue
+            found.append(
+                Adapter(
+                    name=adapter_name(name),
+                    operation=name,
+                    returns=self._returns(choice),
+                    params=tuple((self.spell(p.type), p.name) for p in choice.operation.params),
+                    body=spell_types(candidate.code.value.strip(), self._backend.types),
+                    doc=choice.operation.doc,
+                    group=choice.operation.group,
+                    source=candidate.source or "",
+                )
+            )
+        return found
+
+    def helpers(self, *groups: str) -> list[str]:
+        """The C++ of the helpers that the chosen bindings of `groups` use, each once, in schema order."""
+        used: set[str] = set()
+        for choice in self._backend.choices.values():
+            if choice.candidate is not None and (not groups or choice.operation.group in groups):
+                used.update(choice.candidate.helpers)
+        return [
+            spell_types(helper.code.value.strip(), self._backend.types)
+            for name, helper in self._backend.vendor.helpers.items()
+            if name in used
+        ]
+
+    def _returns(self, choice: Choice) -> str:
+        if choice.result in ("status", "state"):
+            return self._backend.statuses[choice.status].type
+        if choice.result == "value":
+            assert choice.operation.returns is not None
+            return self.spell(choice.operation.returns)
+        return "void"
+
+    def _bound(self, operation: str) -> Choice:
+        choice = self._backend.choice(operation)
+        if not choice.bound:
+            raise LookupError(f"{operation} has no binding in this SDK: ask sdk.has() first")
+        return choice
+
+
+def adapter_name(operation: str) -> str:
+    """`memory.alloc_async` -> `MemoryAllocAsync`."""
+    return Name.of(operation.replace(".", "_")).pascal

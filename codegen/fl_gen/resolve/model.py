@@ -1,0 +1,116 @@
+"""The backend model: which binding each operation got, and why. Values only; nothing here reads or writes files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fl_gen.schema.location import Location
+from fl_gen.schema.runtime import Operation
+from fl_gen.schema.vendor import Candidate, Vendor
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """Where the SDK declares something that a chosen binding uses."""
+
+    name: str
+    header: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A candidate that the SDK does not allow, with the compiler's words."""
+
+    candidate: Candidate
+    reasons: tuple[str, ...]
+    location: Location
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one operation became.
+
+    `candidate` is None when nothing fits: then `strategy` names what the generated code does instead (None if the
+    operation is simply left out), and `rejected` says why each candidate failed. `status` is the status domain that
+    checks the call.
+    """
+
+    operation: Operation
+    candidate: Candidate | None
+    status: str
+    rejected: tuple[Rejection, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    deprecated: bool = False
+
+    @property
+    def bound(self) -> bool:
+        return self.candidate is not None
+
+    @property
+    def strategy(self) -> str | None:
+        if self.bound or self.operation.strategy is None:
+            return None
+        return self.operation.strategy.name
+
+    @property
+    def result(self) -> str:
+        """How the result is read: status, value, state or void."""
+        if self.candidate is not None and self.candidate.result is not None:
+            return self.candidate.result
+        return self.operation.result
+
+
+@dataclass(frozen=True)
+class Status:
+    """A status domain as this SDK really has it. `not_ready` and `oom` hold every code that exists."""
+
+    domain: str
+    type: str
+    success: str
+    not_ready: tuple[str, ...]
+    oom: tuple[str, ...]
+    text_expression: str
+    macro: str
+
+
+@dataclass(frozen=True)
+class SdkInfo:
+    """The SDK that was checked, without any path: the generated tree must be the same wherever it is made."""
+
+    name: str
+    version: str | None
+    simulated: bool
+    groups: tuple[str, ...]
+    missing_groups: tuple[str, ...]
+    libraries_missing: tuple[str, ...] = ()
+    resource_headers: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Everything a template may ask about one vendor, one SDK and one framework."""
+
+    vendor: Vendor
+    framework: Any
+    sdk: SdkInfo
+    types: Mapping[str, str]
+    statuses: Mapping[str, Status]
+    constants: Mapping[str, Mapping[str, str | None]]
+    choices: Mapping[str, Choice]
+    ops: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    def choice(self, operation: str) -> Choice:
+        """The choice for `operation`; KeyError if runtime.yaml has no such operation (a fault in a template)."""
+        return self.choices[operation]
+
+    def has_group(self, group: str) -> bool:
+        return group in self.sdk.groups
+
+    def inferred(self) -> list[Choice]:
+        """The chosen bindings that rest on an inferred fact."""
+        return [c for c in self.choices.values() if c.candidate is not None and c.candidate.certainty == "inferred"]
