@@ -44,9 +44,11 @@ def _finder(nodes: Iterable[Any], kind: str) -> Callable[[str], Any]:
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital first letter and a full stop, as comments begin and end."""
+    """`text` as comments begin and end: a capital letter, unless an identifier comes first, and a full stop."""
     text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    first = text.split(maxsplit=1)[0] if text else ""
+    start = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
+    return start + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def comment(text: str, indent: int = 0) -> str:
@@ -98,9 +100,7 @@ def registration_macro(name: str, registry: str, what: str) -> str:
     )
 
 
-def render_contract(
-    interface: Any, templates: Path | None = None, framework: str = FRAMEWORK
-) -> dict[str, str]:
+def render_contract(interface: Any, templates: Path | None = None, framework: str = FRAMEWORK) -> dict[str, str]:
     """All contract headers of `interface`, keyed by the path in an `#include`.
 
     `interface` is the content of `interface.yaml`, as a mapping or as objects with the same attributes. `templates` is
