@@ -1,0 +1,239 @@
+"""A vendor, `vendors/<name>/vendor.yaml`: where its SDK is and how it does each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .location import Location
+from .name import Name
+from .runtime import Result
+from .spec import require_unique
+from .values import ModelError, Ref, Table
+from .values import Text as Text
+
+DTYPES = (
+    "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64",
+    "bfloat16", "float16", "float32", "float64",
+)  # fmt: skip
+# The portable enumerations and their values. A vendor lists candidates for each value that its SDK has.
+CONSTANTS: dict[str, tuple[str, ...]] = {
+    "memcpy_kind": ("h2d", "d2h", "d2d", "p2p", "h2h"),
+    "event_flags": ("default", "disable_timing", "blocking_sync", "interprocess"),
+    "stream_flags": ("default", "non_blocking"),
+    "ccl_dtype": DTYPES,
+    "ccl_op": ("sum", "prod", "min", "max", "avg"),
+}
+# What a workaround may do; the last two take arguments.
+EFFECTS = ("sync_allocation", "serialize_copies", "retain_pool", "segment_all_reduce")
+SET_ENV, SET_ENV_FOR_ARGUMENT = "set_env", "set_env_for_argument"
+
+Form = Literal["expr", "body"]
+Certainty = Literal["certain", "inferred"]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMacros:
+    """The integer macros of a header that give the SDK's version."""
+
+    header: str
+    major: str
+    minor: str | None
+    patch: str | None
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class SdkLayout:
+    """Where an SDK is looked for and how its folders are named; `include` and `library` are relative to a root."""
+
+    name: str
+    environment: tuple[str, ...]
+    roots: tuple[str, ...]
+    include: tuple[str, ...]
+    library: tuple[str, ...]
+    version: VersionMacros | None
+    visible_devices: str | None
+    source: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of an SDK: `key` is runtime, blas, dnn or ccl, `name` the vendor's own (cnrt)."""
+
+    key: str
+    name: Name
+    title: str
+    headers: tuple[str, ...]
+    libraries: tuple[str, ...]
+    required: bool
+    location: Location
+
+    def __post_init__(self) -> None:
+        if self.key == "runtime" and not self.required:
+            raise ModelError("the runtime group cannot be optional", "required", "remove the key")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDomain:
+    """What calls of one part of an SDK return. `success`: the first that exists counts; `not_ready` and `oom`: all that
+    exist. `text` is an expression over `status` that gives const char *; `macro` the name of the generated check."""
+
+    key: str
+    type: tuple[Text, ...]
+    success: tuple[Text, ...]
+    not_ready: tuple[Text, ...]
+    oom: tuple[Text, ...]
+    text: Text
+    macro: str
+    source: str
+    location: Location
+
+    def __post_init__(self) -> None:
+        if "status" not in self.text.value:
+            raise ModelError("'text' must use the name status", "text", "as in: cnrtGetErrorStr(status)")
+        if self.macro != self.macro.upper():
+            raise ModelError("a macro is written in capitals", "macro", f"write {self.macro.upper()}")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to do an operation.
+
+    `status` (None: the domain of the operation's group) and `result` (None: the operation's) say how the value is read,
+    `scale` multiplies the out parameter `ms`, `certainty` is about meaning, units and order, which no compiler checks.
+    """
+
+    code: Text
+    form: Form
+    helpers: tuple[Ref, ...]
+    status: Ref | None
+    result: Result | None
+    scale: float | None
+    certainty: Certainty
+    source: str
+    note: str | None
+    location: Location
+
+    def __post_init__(self) -> None:
+        if self.form == "expr" and self.code.value.rstrip().endswith(";"):
+            raise ModelError("an expr is one expression and has no ';'", "expr", "remove the ';', or use body: with return")
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """C++ at namespace scope that candidates may use."""
+
+    name: str
+    code: Text
+    doc: str
+    source: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCompiler:
+    """The vendor's compiler of device code; `path` is relative to the SDK's root."""
+
+    name: str
+    path: str
+    suffix: str
+    language: str | None
+    flags: tuple[str, ...]
+    arch_flag: str | None
+    arch_default: str | None
+    source: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a workaround does. `variables` are set before the first call of the SDK (set_env), and with `argument` only
+    when the process has that command line argument with a number above `above` (set_env_for_argument)."""
+
+    name: str
+    location: Location
+    variables: Mapping[str, str] | None = None
+    argument: str | None = None
+    above: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workaround:
+    """A deviation that an SDK needs: `environment` switches it (or gives its number), `default` is its state."""
+
+    name: str
+    reason: str
+    environment: str
+    default: bool | int
+    maximum: int | None
+    effects: tuple[Effect, ...]
+    source: str
+    location: Location
+
+    def __post_init__(self) -> None:
+        require_unique((effect.name for effect in self.effects), "the effect", "effects")
+        if self.maximum is not None:
+            if isinstance(self.default, bool):
+                raise ModelError("'maximum' needs a number as default", "maximum")
+            if self.default > self.maximum:
+                raise ModelError(f"the default is above the maximum {self.maximum}", "default")
+
+    def effect(self, name: str) -> Effect | None:
+        """The effect of that name, if the workaround has it."""
+        return next((effect for effect in self.effects if effect.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class VendorKernel:
+    """An op whose kernel does not come from the framework's default strategy."""
+
+    op: Ref
+    strategy: Literal["native", "library"]
+    operation: Ref | None
+    file: str | None
+    dtypes: tuple[str, ...] | None
+    note: str | None
+    source: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """`vendor.yaml` as a whole. Every map keeps the order of the file and the place of each key."""
+
+    name: Name
+    title: str
+    autocast_dtype: str
+    sdk: SdkLayout
+    groups: Table[Group]
+    types: Table[tuple[Text, ...]]
+    statuses: Table[StatusDomain]
+    constants: Table[Table[tuple[Text, ...]]]
+    bindings: Table[tuple[Candidate, ...]]
+    helpers: Table[Helper]
+    device_compiler: DeviceCompiler | None
+    workarounds: tuple[Workaround, ...]
+    kernels: Table[VendorKernel]
+    version: int
+    location: Location
+
+    def __post_init__(self) -> None:
+        if "runtime" not in self.groups:
+            raise ModelError("every vendor has a runtime group", "groups")
+        if "runtime" not in self.statuses:
+            raise ModelError("every vendor has a runtime status domain", "statuses")
+        require_unique((item.name for item in self.workarounds), "the workaround", "workarounds")
+        require_unique((item.environment for item in self.workarounds), "the switch", "workarounds")
+        require_unique((str(group.name) for group in self.groups.values()), "the group name", "groups")
+        require_unique((domain.macro for domain in self.statuses.values()), "the macro", "statuses")
+
+    def workaround(self, name: str) -> Workaround | None:
+        """The workaround of that name, if the vendor has it."""
+        return next((item for item in self.workarounds if item.name == name), None)
+
+    def effect(self, name: str) -> Workaround | None:
+        """The first workaround with that effect, if any."""
+        return next((item for item in self.workarounds if item.effect(name) is not None), None)
