@@ -17,6 +17,11 @@ _DEFAULT = re.compile(r"\s*=\s*[^,)]+")
 _PLACEHOLDER = re.compile(r"\{(\w+)\.(major|minor|patch)\}")
 
 
+def strip_defaults(declaration: str) -> str:
+    """`int f(int a)` of `int f(int a = 1)`."""
+    return _DEFAULT.sub("", declaration)
+
+
 def function_name(declaration: str) -> str:
     """`f` of `int *f(int)`."""
     match = re.search(r"(\w+)\s*\(", declaration)
@@ -109,7 +114,7 @@ def _declaration(item: Item, version: Version) -> list[str]:
 def _function(text: str) -> list[str]:
     if "=" not in text:
         return [f"{text};"]
-    return ["#ifdef __cplusplus", f"{text};", "#else", f"{_DEFAULT.sub('', text)};", "#endif"]
+    return ["#ifdef __cplusplus", f"{text};", "#else", f"{strip_defaults(text)};", "#endif"]
 
 
 def _macro(item: Item, version: Version) -> list[str]:
