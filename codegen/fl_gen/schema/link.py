@@ -5,7 +5,7 @@ Every function returns all problems instead of raising at the first, so that the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .errors import Diagnostic, Related, quote
@@ -14,7 +14,10 @@ from .name import Name, collisions
 from .suggest import suggestion
 
 if TYPE_CHECKING:
+    from .framework import Framework
+    from .ops import Op
     from .runtime import Runtime
+    from .values import Ref
     from .vendor import Vendor
 
 DANGLING = "dangling-reference"
@@ -44,17 +47,17 @@ def runtime_problems(runtime: Runtime) -> list[Diagnostic]:
     return problems
 
 
-def _collisions(words: Iterable[str], place: object) -> Iterator[Diagnostic]:
+def _collisions(words: Iterable[str], place: Callable[[str], Location]) -> Iterator[Diagnostic]:
     names = {Name.of(word): word for word in words}
     for first, second in collisions(names):
         one, two = names[first], names[second]
         yield Diagnostic(
-            place(two),  # type: ignore[operator]
+            place(two),
             f"{quote(two)} and {quote(one)} get one name in generated code",
             "rename one of them",
             length=len(two),
             rule="name-collision",
-            related=(Related(place(one), "the other one is here"),),  # type: ignore[operator]
+            related=(Related(place(one), "the other one is here"),),
         )
 
 
@@ -101,3 +104,55 @@ def cross_problems(vendor: Vendor, runtime: Runtime) -> list[Diagnostic]:
             hint = f"add it to bindings: {operation.doc}"
             problems.append(Diagnostic(vendor.bindings.location, message, hint, rule="missing-binding"))
     return problems
+
+
+def framework_problems(framework: Framework) -> list[Diagnostic]:
+    """References inside a framework: headers, registries, macros, required kernels; ops that stand twice or collide."""
+    face = framework.interface
+    headers = [header.path for header in face.headers]
+    registries = [registry.name for registry in face.registries]
+    macros = [macro.name for macro in face.macros]
+    classes = [item.name for item in face.classes]
+    wanted: list[tuple[str, Ref | None, list[str]]] = []
+    for item in (*face.enums, *face.structs, *face.classes, *face.registries, *face.macros, face.registration):
+        wanted.append(("header", item.header, headers))
+    for one in face.classes:
+        wanted += [("registry", one.registry, registries), ("macro", one.macro, macros)]
+    wanted += [("class", registry.value, classes) for registry in face.registries]
+    wanted += [("macro", face.kernels.macro, macros), ("header", face.kernels.map_header, headers)]
+    wanted += [("header", face.kernels.params_header, headers)]
+    wanted += [("op", word, list(framework.ops)) for word in face.kernels.required]
+    problems = [dangling(word.location, what, word, known) for what, word, known in wanted if word and word not in known]
+    seen: dict[str, Op] = {}
+    for file in framework.files:
+        for op in file.ops:
+            other = seen.setdefault(op.name, op)
+            if other is not op:
+                related = (Related(other.location, "the first one is here"),)
+                message = f"the op {op.name} is declared twice"
+                problems.append(Diagnostic(op.location, message, "remove one", rule="duplicate-key", related=related))
+            if op.required and op.name not in face.kernels.required:
+                message = f"{op.name} is required here, but not in kernels.required of the interface"
+                problems.append(Diagnostic(op.location, message, "make both say the same", rule=DANGLING))
+    problems += _collisions(framework.ops, framework.ops.location_of)
+    return problems
+
+
+def interface_problems(framework: Framework, runtime: Runtime) -> list[Diagnostic]:
+    """Operations that methods of the interface name but the vocabulary does not have."""
+    return [
+        dangling(word.location, "operation", word, runtime.operations)
+        for item in framework.interface.classes
+        for method in item.methods
+        for word in method.operations
+        if word not in runtime.operations
+    ]
+
+
+def kernel_problems(vendor: Vendor, framework: Framework) -> list[Diagnostic]:
+    """Kernels of a vendor for ops that the framework does not have."""
+    return [
+        dangling(vendor.kernels.location_of(name), "op", name, framework.ops)
+        for name in vendor.kernels
+        if name not in framework.ops
+    ]

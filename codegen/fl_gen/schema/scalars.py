@@ -80,19 +80,21 @@ class Str(Spec):
 class Doc(Spec):
     """A sentence or more for people; runs of blanks and line ends become one space, so it fits any comment."""
 
+    optional: bool = False  # the empty text is allowed
+
     def check(self, node: Node, check: Check, label: str) -> Any:
         value = _text_of(node, check, label, "text")
         if value is None:
             return INVALID
         text = " ".join(value.split())
-        if not text:
+        if not text and not self.optional:
             return check.report(node, f"{label} must be text, not empty")
         if text.endswith("\\") or "*/" in text:
             return check.report(node, f"{label} becomes a C++ comment and may not hold '*/' or end in a backslash")
         return text
 
     def json(self, definitions: dict[str, Json]) -> Json:
-        return {"type": ["string", "number"], "minLength": 1}
+        return {"type": ["string", "number"], "minLength": 0 if self.optional else 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,3 +290,4 @@ ENVIRONMENT = Str("the name of an environment variable", "[A-Za-z_][A-Za-z0-9_]*
 SUFFIX = Str("a file name suffix", "\\.[a-z0-9_]+", "a dot and lower case letters, as .mlu")
 FILE_NAME = Str("a file name", "[A-Za-z0-9_][A-Za-z0-9_.+-]*", "letters, digits, _ . + - and no folder", refine=_relative)
 DOC = Doc()
+REMARK = Doc(optional=True)

@@ -1,0 +1,172 @@
+"""Finds schema files, shipped and the user's, and loads each once.
+
+A user's schema folder has the layout of the shipped one (`runtime.yaml`, `vendors/<name>/vendor.yaml`,
+`frameworks/<name>/interface.yaml`, `frameworks/<name>/ops/*.yaml`). Of files with one relative path the first folder's
+counts, and the shipped folder is the last; so a user's folder may add a vendor or an ops file, or replace one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .errors import Diagnostic, FlGenError, SchemaError
+from .framework import Framework, make_framework
+from .framework_spec import load_interface
+from .link import cross_problems, framework_problems, interface_problems, kernel_problems
+from .ops import OpsFile
+from .ops_spec import load_ops
+from .paths import data_dir, shown
+from .runtime import Runtime, load_runtime
+from .suggest import suggestion
+from .vendor import Vendor
+from .vendor_spec import load_vendor
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class UnknownSchema(FlGenError):
+    """There is no vendor or framework of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """Everything that a run needs to know before it looks at an SDK, with its references checked."""
+
+    runtime: Runtime
+    vendor: Vendor
+    framework: Framework
+
+
+class Catalog:
+    """The schema files of some folders. Parsed files are kept for the life of the object."""
+
+    def __init__(self, schema_dirs: Iterable[str | os.PathLike[str]] = (), shipped: bool = True) -> None:
+        self.folders: tuple[Path, ...] = tuple(Path(folder) for folder in schema_dirs)
+        if shipped:
+            self.folders += (data_dir() / "schemas",)
+        for folder in self.folders:
+            if not folder.is_dir():
+                raise FlGenError(f"{shown(folder)}: no such schema folder")
+        self._loaded: dict[Path, Any] = {}
+        self._frameworks: dict[str, Framework] = {}
+
+    def vendors(self) -> tuple[str, ...]:
+        """The names of all vendors, sorted."""
+        return self._names("vendors", "vendor.yaml")
+
+    def frameworks(self) -> tuple[str, ...]:
+        """The names of all frameworks, sorted."""
+        return self._names("frameworks", "interface.yaml")
+
+    def runtime(self) -> Runtime:
+        """The portable vocabulary."""
+        return self._load(self.path("runtime.yaml", "runtime vocabulary", "runtime"), load_runtime)
+
+    def vendor(self, name: str) -> Vendor:
+        """A vendor by name, checked by itself."""
+        path = self.path(f"vendors/{name}/vendor.yaml", "vendor", name, self.vendors())
+        vendor = self._load(path, load_vendor)
+        if vendor.name.snake != name:
+            message = f"the folder is called {name}, the vendor in it {vendor.name}"
+            raise SchemaError([Diagnostic(vendor.location, message, f"write vendor: {name}, or rename the folder")])
+        return vendor
+
+    def api_path(self, vendor: str) -> Path | None:
+        """The prototypes for the simulated SDK of a vendor, or None when it has none."""
+        try:
+            return self.path(f"vendors/{vendor}/api.yaml", "simulator data of", vendor)
+        except UnknownSchema:
+            return None
+
+    def framework(self, name: str) -> Framework:
+        """A framework by name: its interface and all its ops, checked against each other."""
+        if name not in self._frameworks:
+            path = self.path(f"frameworks/{name}/interface.yaml", "framework", name, self.frameworks())
+            problems: list[Diagnostic] = []
+            interface = self._try(path, load_interface, problems)
+            files = [self._try(file, load_ops, problems) for file in self._ops_files(name)]
+            if problems or interface is None:
+                raise SchemaError(problems)
+            framework = make_framework(interface, [file for file in files if isinstance(file, OpsFile)])
+            found = framework_problems(framework)
+            if found:
+                raise SchemaError(found)
+            self._frameworks[name] = framework
+        return self._frameworks[name]
+
+    def load(self, vendor: str, framework: str = "infinitrain") -> Schemas:
+        """All that a run needs. Raises one SchemaError with the problems of every file and of the links between them."""
+        problems: list[Diagnostic] = []
+
+        def attempt(get: Callable[[], T]) -> T | None:
+            try:
+                return get()
+            except SchemaError as error:
+                problems.extend(error.diagnostics)
+                return None
+
+        found_runtime = attempt(self.runtime)
+        found_vendor = attempt(lambda: self.vendor(vendor))
+        found_framework = attempt(lambda: self.framework(framework))
+        if found_runtime is not None and found_vendor is not None:
+            problems += cross_problems(found_vendor, found_runtime)
+        if found_runtime is not None and found_framework is not None:
+            problems += interface_problems(found_framework, found_runtime)
+        if found_vendor is not None and found_framework is not None:
+            problems += kernel_problems(found_vendor, found_framework)
+        if problems or found_runtime is None or found_vendor is None or found_framework is None:
+            raise SchemaError(problems)
+        return Schemas(found_runtime, found_vendor, found_framework)
+
+    def files(self, vendor: str, framework: str = "infinitrain") -> tuple[Path, ...]:
+        """The schema files that `load` reads, in a fixed order; for digests and dependency lists."""
+        paths = [self.path("runtime.yaml", "runtime vocabulary", "runtime")]
+        paths.append(self.path(f"vendors/{vendor}/vendor.yaml", "vendor", vendor, self.vendors()))
+        paths.append(self.path(f"frameworks/{framework}/interface.yaml", "framework", framework, self.frameworks()))
+        return (*paths, *self._ops_files(framework))
+
+    def path(self, relative: str, what: str, name: str, known: Iterable[str] = ()) -> Path:
+        """The file of the first folder that has it. Raises UnknownSchema, with the nearest known name."""
+        if _NAME.fullmatch(name):
+            for folder in self.folders:
+                path = folder / relative
+                if path.is_file():
+                    return path
+        hint = suggestion(name, known)
+        places = ", ".join(shown(folder) for folder in self.folders)
+        raise UnknownSchema(f"there is no {what} '{name}' in {places}" + (f"\n  = {hint}" if hint else ""))
+
+    def _names(self, kind: str, file: str) -> tuple[str, ...]:
+        names = set()
+        for folder in self.folders:
+            for path in (folder / kind).glob(f"*/{file}"):
+                if _NAME.fullmatch(path.parent.name):
+                    names.add(path.parent.name)
+        return tuple(sorted(names))
+
+    def _ops_files(self, framework: str) -> list[Path]:
+        found: dict[str, Path] = {}
+        for folder in self.folders:
+            for path in (folder / "frameworks" / framework / "ops").glob("*.yaml"):
+                found.setdefault(path.name, path)
+        return [found[name] for name in sorted(found)]
+
+    def _load(self, path: Path, loader: Callable[[Path, str], T]) -> T:
+        if path not in self._loaded:
+            self._loaded[path] = loader(path, shown(path))
+        result: T = self._loaded[path]
+        return result
+
+    def _try(self, path: Path, loader: Callable[[Path, str], T], problems: list[Diagnostic]) -> T | None:
+        try:
+            return self._load(path, loader)
+        except SchemaError as error:
+            problems.extend(error.diagnostics)
+            return None

@@ -1,0 +1,436 @@
+"""A framework's interface, `frameworks/<name>/interface.yaml`: what a backend plugs into, as data.
+
+Model and file have the same keys, so templates read like the file. Meanings are in the head of the shipped file and, for
+editors, in `framework_spec.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from .location import Location
+from .name import Name
+from .ops import Op, OpsFile
+from .spec import require_unique
+from .values import ModelError, Ref, Table
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A C++ namespace by the role it plays."""
+
+    role: str
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of the framework; `rendered`: the contract's copy is made from the interface."""
+
+    path: str
+    rendered: bool
+    provides: tuple[str, ...]
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """An element type: `name` in schemas, `text` in the framework's messages, `enumerator` of DataType, `cpp` on the host."""
+
+    name: str
+    text: str
+    enumerator: str
+    bytes: int
+    cpp: str
+    category: Literal["bool", "unsigned", "signed", "float"]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class EnumValue:
+    """One enumerator."""
+
+    name: str
+    value: int
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """A scoped enumeration; `to_string` is the function that names its values."""
+
+    name: str
+    scope: str
+    header: Ref
+    underlying: str
+    values: tuple[EnumValue, ...]
+    to_string: str | None
+    to_string_unknown: str | None
+    certainty: Literal["stated", "inferred"]
+    doc: str
+    location: Location
+
+    def __post_init__(self) -> None:
+        require_unique((value.name for value in self.values), "the value", "values")
+        if (self.to_string is None) != (self.to_string_unknown is None):
+            raise ModelError("'to_string' and 'to_string_unknown' go together", "to_string_unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """A member of a struct; `init` is its initialiser."""
+
+    name: str
+    type: str
+    init: str | None
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A plain aggregate."""
+
+    name: str
+    namespace: str
+    header: Ref
+    fields: tuple[StructField, ...]
+    doc: str
+    location: Location
+
+    def __post_init__(self) -> None:
+        require_unique((field.name for field in self.fields), "the field", "fields")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a method or function: its exact C++ type and its name."""
+
+    name: str
+    type: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A virtual method; `operations` are the entries of runtime.yaml that do its work."""
+
+    name: Name
+    cpp: str
+    group: str
+    returns: str
+    params: tuple[Param, ...]
+    const: bool
+    pure: bool
+    default: Literal["none", "nothing", "fatal"]
+    used_by: tuple[str, ...]
+    operations: tuple[Ref, ...]
+    doc: str
+    location: Location
+
+    def __post_init__(self) -> None:
+        require_unique((param.name for param in self.params), "the parameter", "params")
+        if self.pure != (self.default == "none"):
+            raise ModelError("a pure method has default: none, and no other has", "default")
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class that a backend subclasses."""
+
+    name: str
+    canonical: Name
+    namespace: str
+    header: Ref
+    role: Literal["handle", "interface"]
+    registry: Ref | None
+    macro: Ref | None
+    optional: bool
+    methods: tuple[Method, ...]
+    doc: str
+    location: Location
+
+    def __post_init__(self) -> None:
+        require_unique((str(method.name) for method in self.methods), "the method", "methods")
+
+    def method(self, name: str) -> Method:
+        """A method by its canonical name."""
+        return _find(self.methods, lambda item: item.name.snake, name, f"method of {self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Where implementations of a class are kept; `fatal`: when it aborts."""
+
+    name: str
+    namespace: str
+    header: Ref
+    value: Ref
+    accessor: str
+    fatal: tuple[str, ...]
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class MacroArgument:
+    """An argument of a macro."""
+
+    name: str
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A registration macro; `terminated`: its expansion ends the declaration."""
+
+    name: str
+    args: tuple[MacroArgument, ...]
+    scope: Literal["namespace", "file"]
+    header: Ref
+    terminated: bool
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationField:
+    """A member of the registration struct."""
+
+    name: str
+    type: str
+    required: bool
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A free function."""
+
+    name: str
+    returns: str
+    params: tuple[Param, ...]
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationCheck:
+    """A check at registration; `message` is a stable part of the text it aborts with."""
+
+    order: int
+    message: str
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """The function of the backend that a program calls."""
+
+    signature: str
+    header: str
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """How a backend makes itself known."""
+
+    struct: str
+    namespace: str
+    header: Ref
+    fields: tuple[RegistrationField, ...]
+    functions: tuple[Function, ...]
+    checks: tuple[RegistrationCheck, ...]
+    entry_point: EntryPoint
+    location: Location
+
+    def __post_init__(self) -> None:
+        if [check.order for check in self.checks] != list(range(1, len(self.checks) + 1)):
+            raise ModelError("the checks are numbered 1, 2, 3, … in order", "checks")
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """What a backend may be called."""
+
+    pattern: str
+    reserved: tuple[str, ...]
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class AbiRule:
+    """A rule of the type-erased dispatcher."""
+
+    name: str
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRules:
+    """How kernels are registered, and which ones must be."""
+
+    macro: Ref
+    map_header: Ref
+    params_header: Ref
+    required: tuple[Ref, ...]
+    abi: tuple[AbiRule, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class CMakeTarget:
+    """A CMake target of the framework."""
+
+    name: str
+    kind: str
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class CMakeOption:
+    """A CMake option of the framework."""
+
+    name: str
+    default: str
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class CMakeFunction:
+    """A CMake function of the framework and its keywords."""
+
+    name: str
+    file: str
+    positional: tuple[str, ...]
+    options: tuple[str, ...]
+    one_value: tuple[str, ...]
+    multi_value: tuple[str, ...]
+    doc: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class CMake:
+    """What a backend's build files may use."""
+
+    minimum: str
+    targets: tuple[CMakeTarget, ...]
+    options: tuple[CMakeOption, ...]
+    functions: tuple[CMakeFunction, ...]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """`interface.yaml` as a whole."""
+
+    framework: str
+    display_name: str
+    source: str
+    device_type: str
+    namespaces: tuple[Namespace, ...]
+    headers: tuple[Header, ...]
+    dtypes: tuple[DType, ...]
+    enums: tuple[Enum, ...]
+    structs: tuple[Struct, ...]
+    classes: tuple[Class, ...]
+    registries: tuple[Registry, ...]
+    macros: tuple[Macro, ...]
+    registration: Registration
+    name_rule: NameRule
+    kernels: KernelRules
+    cmake: CMake
+    version: int
+    location: Location
+
+    def __post_init__(self) -> None:
+        require_unique((item.role for item in self.namespaces), "the role", "namespaces")
+        require_unique((item.path for item in self.headers), "the header", "headers")
+        require_unique((item.name for item in self.dtypes), "the dtype", "dtypes")
+        require_unique((f"{item.scope}::{item.name}" for item in self.enums), "the enum", "enums")
+        require_unique((item.name for item in self.classes), "the class", "classes")
+        require_unique((item.name for item in self.macros), "the macro", "macros")
+
+    def namespace(self, role: str) -> str:
+        """The C++ namespace of a role."""
+        return _find(self.namespaces, lambda item: item.role, role, "namespace").name
+
+    def enum(self, name: str) -> Enum:
+        """An enumeration by name."""
+        return _find(self.enums, lambda item: item.name, name, "enum")
+
+    def struct(self, name: str) -> Struct:
+        """A struct by name."""
+        return _find(self.structs, lambda item: item.name, name, "struct")
+
+    def class_named(self, name: str) -> Class:
+        """A class by its C++ or canonical name."""
+        by_canonical = {item.canonical.snake: item for item in self.classes}
+        return by_canonical[name] if name in by_canonical else _find(self.classes, lambda item: item.name, name, "class")
+
+    def dtype(self, name: str) -> DType:
+        """A dtype by its schema name."""
+        return _find(self.dtypes, lambda item: item.name, name, "dtype")
+
+    def macro(self, name: str) -> Macro:
+        """A macro by name."""
+        return _find(self.macros, lambda item: item.name, name, "macro")
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """A framework: its interface and its ops, by name and in the order of the files."""
+
+    interface: Interface
+    files: tuple[OpsFile, ...]
+    ops: Table[Op]
+
+    @property
+    def name(self) -> str:
+        """As fl-gen spells it."""
+        return self.interface.framework
+
+    @property
+    def location(self) -> Location:
+        """Where the interface begins."""
+        return self.interface.location
+
+    def op(self, name: str) -> Op:
+        """An op by its registered name."""
+        return _find(self.ops.values(), lambda item: item.name, name, "op")
+
+
+def make_framework(interface: Interface, files: Iterable[OpsFile]) -> Framework:
+    """The framework of an interface and its ops files. Of two ops with one name the first counts; the link pass
+    (`framework_problems`) reports the other."""
+    files = tuple(files)
+    ops: dict[str, Op] = {}
+    for file in files:
+        for op in file.ops:
+            ops.setdefault(op.name, op)
+    return Framework(interface, files, Table(ops, interface.location, {name: op.location for name, op in ops.items()}))
+
+
+def _find(items: Iterable[T], key: Callable[[T], str], name: str, what: str) -> T:
+    """The item of that name. A KeyError here is a mistake of the caller, not of a file."""
+    for item in items:
+        if key(item) == name:
+            return item
+    raise KeyError(f"no {what} {name!r}")

@@ -1,0 +1,241 @@
+"""The declaration of `interface.yaml`, and its loader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from . import framework as model
+from .scalars import (
+    CXX_TYPE,
+    DOC,
+    HEADER,
+    IDENTIFIER,
+    IDENTIFIER_REF,
+    NAME,
+    OPERATION_REF,
+    QUALIFIED,
+    REMARK,
+    VENDOR_PATTERN,
+    WORD,
+    Bool,
+    Choice,
+    Int,
+    Str,
+)
+from .spec import Field, ListOf, Nullable, Record, Spec, validate
+from .yaml_loader import load
+
+_HEADER_REF = Str(HEADER.what, HEADER.pattern, HEADER.hint, located=True)
+_SIGNATURE = Str("a C++ signature", "[A-Za-z0-9_:<>,&* ()]+", "return type, name and parameters")
+_TARGET = Str("a CMake target", "[A-Za-z0-9_:.+-]+")
+_CMAKE_WORD = Str("a CMake word", "[A-Za-z_][A-Za-z0-9_]*")
+_CMAKE_FILE = Str(HEADER.what, HEADER.pattern, HEADER.hint)
+_CMAKE_VERSION = Str("a version", "[0-9]+(?:\\.[0-9]+)*", "in quotes, as \"3.28\"")
+_INITIALISER = Str("an initialiser")
+
+
+def _list(what: str, build: Callable[..., Any], fields: dict[str, tuple[Spec, str]], title: str) -> ListOf:
+    """A list of records in which every key is required."""
+    return ListOf(_record(what, build, fields, title))
+
+
+def _record(what: str, build: Callable[..., Any], fields: dict[str, tuple[Spec, str]], title: str) -> Record:
+    return Record(what, build, {key: Field(spec, doc) for key, (spec, doc) in fields.items()}, title=title)
+
+
+_DOC = (REMARK, "what people should know about it")
+_IN_HEADER = (_HEADER_REF, "the header that declares it, one of `headers`")
+_IN_NAMESPACE = (QUALIFIED, "the namespace that it is declared in")
+
+_PARAMS = _list("a parameter", model.Param, {
+    "name": (IDENTIFIER, "its name"),
+    "type": (CXX_TYPE, "its exact C++ type"),
+}, "parameter")  # fmt: skip
+_NAMESPACES = _list("a namespace", model.Namespace, {
+    "role": (WORD, "the role that it plays"),
+    "name": (QUALIFIED, "its C++ name"),
+}, "namespace")  # fmt: skip
+_HEADERS = _list("a header", model.Header, {
+    "path": (HEADER, "as it is written in an #include"),
+    "rendered": (Bool(), "true: the contract's copy is made from this file"),
+    "provides": (ListOf(QUALIFIED, unique=True), "names that a generated file may use after including it"),
+    "doc": _DOC,
+}, "header")  # fmt: skip
+_DTYPES = _list("a dtype", model.DType, {
+    "name": (WORD, "its name in schemas"),
+    "text": (WORD, "its name in the framework's messages"),
+    "enumerator": (IDENTIFIER, "its enumerator of DataType"),
+    "bytes": (Int(1, 16), "its size"),
+    "cpp": (CXX_TYPE, "its storage type on the host"),
+    "category": (Choice(("bool", "unsigned", "signed", "float")), "what kind of number it is"),
+}, "dtype")  # fmt: skip
+_ENUMS = _list("an enum", model.Enum, {
+    "name": (IDENTIFIER, "its name"),
+    "scope": (QUALIFIED, "the namespace or class that it is declared in"),
+    "header": _IN_HEADER,
+    "underlying": (CXX_TYPE, "its underlying type"),
+    "values": (ListOf(_record("an enum value", model.EnumValue, {
+        "name": (IDENTIFIER, "its name"),
+        "value": (Int(), "its number"),
+        "doc": _DOC,
+    }, "enum_value"), at_least=1), "its enumerators"),
+    "to_string": (Nullable(IDENTIFIER), "function that returns an enumerator's name, or null"),
+    "to_string_unknown": (Nullable(Str("a text")), "what that function does with another value: fatal, or the text it returns"),
+    "certainty": (Choice(("stated", "inferred")), "whether the numbers were read or concluded"),
+    "doc": _DOC,
+}, "enum")  # fmt: skip
+_STRUCTS = _list("a struct", model.Struct, {
+    "name": (IDENTIFIER, "its name"),
+    "namespace": _IN_NAMESPACE,
+    "header": _IN_HEADER,
+    "fields": (_list("a struct's field", model.StructField, {
+        "name": (IDENTIFIER, "its name"),
+        "type": (CXX_TYPE, "its type"),
+        "init": (Nullable(_INITIALISER), "its initialiser, or null"),
+        "doc": _DOC,
+    }, "struct_field"), "its members, in order"),
+    "doc": _DOC,
+}, "struct")  # fmt: skip
+_METHODS = _list("a method", model.Method, {
+    "name": (NAME, "canonical name in snake_case"),
+    "cpp": (IDENTIFIER, "its C++ name"),
+    "group": (DOC, "heading in the header"),
+    "returns": (CXX_TYPE, "return type"),
+    "params": (_PARAMS, "parameters in order"),
+    "const": (Bool(), "whether it is const"),
+    "pure": (Bool(), "whether it is pure virtual"),
+    "default": (Choice(("none", "nothing", "fatal")), "body of the base class: none (pure), nothing (empty) or fatal"),
+    "used_by": (ListOf(DOC), "callers in the framework; empty: only backend code"),
+    "operations": (ListOf(OPERATION_REF, unique=True), "operations of runtime.yaml that do the work"),
+    "doc": (DOC, "meaning, ownership, waiting"),
+}, "method")  # fmt: skip
+_CLASSES = _list("a class", model.Class, {
+    "name": (IDENTIFIER, "its C++ name"),
+    "canonical": (NAME, "its name in snake_case"),
+    "namespace": _IN_NAMESPACE,
+    "header": _IN_HEADER,
+    "role": (Choice(("handle", "interface")), "handle: empty polymorphic base; interface: virtual methods to override"),
+    "registry": (Nullable(IDENTIFIER_REF), "where implementations are kept, or null"),
+    "macro": (Nullable(IDENTIFIER_REF), "how an implementation is registered, or null"),
+    "optional": (Bool(), "true: a backend may leave the whole class out"),
+    "methods": (_METHODS, "its virtual methods"),
+    "doc": _DOC,
+}, "class")  # fmt: skip
+_REGISTRIES = _list("a registry", model.Registry, {
+    "name": (IDENTIFIER, "its name"),
+    "namespace": _IN_NAMESPACE,
+    "header": _IN_HEADER,
+    "value": (IDENTIFIER_REF, "the class that it keeps"),
+    "accessor": (IDENTIFIER, "the free function that gives an implementation"),
+    "fatal": (ListOf(DOC), "when it aborts"),
+    "doc": _DOC,
+}, "registry")  # fmt: skip
+_MACROS = _list("a macro", model.Macro, {
+    "name": (IDENTIFIER, "its name"),
+    "args": (_list("a macro's argument", model.MacroArgument, {
+        "name": (IDENTIFIER, "its name"),
+        "doc": _DOC,
+    }, "macro_argument"), "its arguments"),
+    "scope": (Choice(("namespace", "file")), "where it may stand"),
+    "header": _IN_HEADER,
+    "terminated": (Bool(), "true: its expansion ends the declaration"),
+    "doc": _DOC,
+}, "macro")  # fmt: skip
+_REGISTRATION = _record("the registration", model.Registration, {
+    "struct": (IDENTIFIER, "the struct that a backend fills"),
+    "namespace": _IN_NAMESPACE,
+    "header": _IN_HEADER,
+    "fields": (_list("a registration field", model.RegistrationField, {
+        "name": (IDENTIFIER, "its name"),
+        "type": (CXX_TYPE, "its type"),
+        "required": (Bool(), "whether it must be set"),
+        "doc": _DOC,
+    }, "registration_field"), "its members"),
+    "functions": (_list("a function", model.Function, {
+        "name": (IDENTIFIER, "its name"),
+        "returns": (CXX_TYPE, "return type"),
+        "params": (_PARAMS, "parameters in order"),
+        "doc": _DOC,
+    }, "function"), "its functions"),
+    "checks": (_list("a registration check", model.RegistrationCheck, {
+        "order": (Int(1), "1, 2, 3, …"),
+        "message": (DOC, "stable part of the text that it aborts with"),
+        "doc": _DOC,
+    }, "registration_check"), "what is checked, in order"),
+    "entry_point": (_record("the entry point", model.EntryPoint, {
+        "signature": (_SIGNATURE, "its C++ signature"),
+        "header": (HEADER, "the backend's header that declares it"),
+        "doc": _DOC,
+    }, "entry_point"), "the backend's function that a program calls"),
+}, "registration")  # fmt: skip
+_KERNELS = _record("the kernel rules", model.KernelRules, {
+    "macro": (IDENTIFIER_REF, "the macro that registers a kernel"),
+    "map_header": (_HEADER_REF, "header that maps dtypes to types"),
+    "params_header": (_HEADER_REF, "header of the parameter structs"),
+    "required": (ListOf(IDENTIFIER_REF, unique=True), "kernels that registration demands"),
+    "abi": (_list("an ABI rule", model.AbiRule, {
+        "name": (WORD, "its name"),
+        "doc": (DOC, "the rule"),
+    }, "abi_rule"), "rules of the type-erased dispatcher"),
+}, "kernel_rules")  # fmt: skip
+_CMAKE = _record("the CMake interface", model.CMake, {
+    "minimum": (_CMAKE_VERSION, "oldest CMake that the framework accepts"),
+    "targets": (_list("a target", model.CMakeTarget, {
+        "name": (_TARGET, "its name"),
+        "kind": (Choice(("static", "interface", "shared")), "what it is"),
+        "doc": _DOC,
+    }, "cmake_target"), "targets that a backend links"),
+    "options": (_list("an option", model.CMakeOption, {
+        "name": (_CMAKE_WORD, "its name"),
+        "default": (Str("a CMake value"), "its value when nobody sets it"),
+        "doc": _DOC,
+    }, "cmake_option"), "options of the framework"),
+    "functions": (_list("a CMake function", model.CMakeFunction, {
+        "name": (_CMAKE_WORD, "its name"),
+        "file": (_CMAKE_FILE, "the file that defines it"),
+        "positional": (ListOf(_CMAKE_WORD), "positional arguments"),
+        "options": (ListOf(_CMAKE_WORD), "keywords without a value"),
+        "one_value": (ListOf(_CMAKE_WORD), "keywords with one value"),
+        "multi_value": (ListOf(_CMAKE_WORD), "keywords with several values"),
+        "doc": _DOC,
+    }, "cmake_function"), "functions that a backend calls"),
+}, "cmake")  # fmt: skip
+
+_NAME_RULE = _record("the name rule", model.NameRule, {
+    "pattern": (Str("a regular expression"), "pattern of a backend's name"),
+    "reserved": (ListOf(WORD), "names that no backend may have"),
+    "doc": _DOC,
+}, "name_rule")  # fmt: skip
+
+SPEC = Record(
+    "an interface file",
+    model.Interface,
+    {
+        "schema": Field(Int(1, 1), "version of this format", name="version"),
+        "framework": Field(Str("a framework name", VENDOR_PATTERN), "its name as fl-gen spells it"),
+        "display_name": Field(Str("a title"), "its name as people write it"),
+        "source": Field(DOC, "the public tree that the facts come from"),
+        "device_type": Field(IDENTIFIER, "enumerator of Device::DeviceType that backends register for"),
+        "namespaces": Field(_NAMESPACES, "C++ namespaces by role"),
+        "headers": Field(_HEADERS, "headers that generated code includes"),
+        "dtypes": Field(_DTYPES, "element types"),
+        "enums": Field(_ENUMS, "enumerations"),
+        "structs": Field(_STRUCTS, "plain aggregates"),
+        "classes": Field(_CLASSES, "classes that a backend subclasses"),
+        "registries": Field(_REGISTRIES, "where implementations are kept"),
+        "macros": Field(_MACROS, "registration macros"),
+        "registration": Field(_REGISTRATION, "how a backend makes itself known"),
+        "name_rule": Field(_NAME_RULE, "what a backend may be called"),
+        "kernels": Field(_KERNELS, "how kernels are registered"),
+        "cmake": Field(_CMAKE, "what a backend's build files may use"),
+    },
+    title="interface",
+)
+
+
+def load_interface(path: str | os.PathLike[str], name: str | None = None) -> model.Interface:
+    """The interface of a file. Raises SchemaError with everything that is wrong with it, taken by itself."""
+    interface: model.Interface = validate(SPEC, load(path, name), "an interface file")
+    return interface
