@@ -1,0 +1,1 @@
+"""Vendor headers -> verdicts and an SDK model, by asking libclang."""

@@ -1,0 +1,203 @@
+"""Keeps outcomes of probes, by content, in the user's cache folder.
+
+An entry is found by what was asked (items, headers, folders, flags, compiler headers, libclang) and holds only if every
+header that was read still has the same content and every folder of the include path still lists the same names: a new file
+there can shadow one that was read. Nothing that goes wrong with a cache stops a run; the probe is then simply made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from .items import Finding, HeaderRead, Outcome, ProbeItem, Use
+from .reads import digest
+from .shims import Shims
+
+FORMAT = 1  # raise when an entry's form or the judging changes
+_MAX_ENTRY = 8 << 20  # bytes; a bigger file is not an entry of ours
+_MAX_ENTRIES = 256
+
+
+class Cache:
+    """A folder of entries. `folder` None means the user's cache folder, or FL_GEN_CACHE_DIR when that is set."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder if folder is not None else default_folder()
+
+    def entry(
+        self,
+        items: Sequence[ProbeItem],
+        headers: Sequence[str],
+        folders: Sequence[str],
+        memory: Mapping[str, str],
+        shims: Sequence[Shims],
+    ) -> Entry:
+        """The place of the answer to one question."""
+        # Locations are left out: an answer does not depend on where in the YAML the question stands.
+        question = {
+            "format": FORMAT,
+            "code": _own_code(),
+            "libclang": library_identity(),
+            "headers": list(headers),
+            "folders": list(folders),
+            "memory": {path: _sha(text) for path, text in sorted(memory.items())},
+            "shims": [[one.name, list(one.dirs), {p: _sha(t) for p, t in sorted(one.files.items())}] for one in shims],
+            "items": [
+                [i.id, i.returns, i.params, i.code, i.form, i.helpers, i.choice, i.provides, i.strict_typedefs] for i in items
+            ],
+        }
+        key = _sha(json.dumps(question, sort_keys=True, ensure_ascii=True))
+        path = self.folder / "probe" / f"{key}.json" if self.folder is not None else None
+        files = {name: text for one in shims for name, text in one.files.items()} | dict(memory)
+        return Entry(path, tuple(item.id for item in items), tuple(folders), tuple(shims), files)
+
+
+class Entry:
+    """One question's answer on disk."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        ids: tuple[str, ...],
+        folders: tuple[str, ...],
+        shims: tuple[Shims, ...],
+        memory: Mapping[str, str],
+    ) -> None:
+        self._path = path
+        self._ids = ids
+        self._folders = folders
+        self._shims = shims
+        self._memory = memory
+
+    def load(self) -> Outcome | None:
+        """The stored outcome if it still holds, else None."""
+        if self._path is None:
+            return None
+        try:
+            if self._path.stat().st_size > _MAX_ENTRY:
+                return None
+            stored = json.loads(self._path.read_bytes())
+            body = stored["outcome"]
+            if stored["check"] != _sha(json.dumps(body, sort_keys=True)):
+                return None
+            outcome = _decode(body)
+            if set(outcome.findings) != set(self._ids):
+                return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None  # absent, unreadable, cut short, edited or of another version
+        if any(digest(h.path, self._memory) != h.digest for h in outcome.headers):
+            return None
+        if stored["listings"] != self._listings(outcome.headers):
+            return None
+        return outcome
+
+    def store(self, outcome: Outcome) -> None:
+        """Keep an outcome. A cache that cannot be written (read-only, full, no home) is no error."""
+        if self._path is None or any(not header.digest for header in outcome.headers):
+            return
+        body = json.loads(json.dumps(asdict(outcome)))
+        stored = {
+            "check": _sha(json.dumps(body, sort_keys=True)),
+            "listings": self._listings(outcome.headers),
+            "outcome": body,
+        }
+        temporary = None
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(prefix=".entry-", dir=self._path.parent)
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+                json.dump(stored, stream)
+            os.replace(temporary, self._path)
+            temporary = None
+            _prune(self._path.parent)
+        except (OSError, ValueError):
+            pass
+        finally:
+            if temporary is not None:
+                try:
+                    os.unlink(temporary)
+                except OSError:
+                    pass
+
+    def _listings(self, headers: Iterable[HeaderRead]) -> dict[str, str]:
+        """A digest of the names in every folder where an #include of these headers looks."""
+        roots = {*self._folders, *(folder for one in self._shims for folder in one.dirs)}
+        inner = {os.path.dirname(header.name) for header in headers} | {""}
+        folders = {os.path.join(root, part) if part else root for root in roots for part in inner}
+        folders |= {os.path.dirname(header.path) for header in headers}
+        return {folder: _listing(folder) for folder in sorted(folders)}
+
+
+def default_folder() -> Path | None:
+    """FL_GEN_CACHE_DIR, else the platform's cache folder for this user; None if there is none."""
+    chosen = os.environ.get("FL_GEN_CACHE_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    try:
+        import platformdirs
+
+        return Path(platformdirs.user_cache_dir("fl-gen", appauthor=False))
+    except (ImportError, OSError, RuntimeError):
+        return None
+
+
+def library_identity() -> str:
+    """What tells one installed libclang from another, without loading it (that costs tens of milliseconds)."""
+    spec = importlib.util.find_spec("clang")
+    for place in (spec.submodule_search_locations or []) if spec is not None else []:
+        native = os.path.join(place, "native")
+        try:
+            entries = [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(native)]
+        except OSError:
+            continue
+        return repr((native, sorted(entries)))
+    return "none"
+
+
+def _own_code() -> str:
+    """A digest over this package's files: an answer of another fl-gen does not count."""
+    entries = [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(os.path.dirname(__file__)) if e.is_file()]
+    return _sha(repr(sorted(entries)))
+
+
+def _listing(folder: str) -> str:
+    try:
+        return _sha("\0".join(sorted(os.listdir(folder))))
+    except (OSError, ValueError):
+        return "absent"
+
+
+def _prune(folder: Path) -> None:
+    """Keep the newest entries only."""
+    with os.scandir(folder) as scan:
+        entries = sorted(((e.stat().st_mtime_ns, e.path) for e in scan if e.name.endswith(".json")), reverse=True)
+    for _, path in entries[_MAX_ENTRIES:]:
+        os.unlink(path)
+
+
+def _decode(body: Mapping[str, Any]) -> Outcome:
+    headers = tuple(HeaderRead(**header) for header in body["headers"])
+    outcome = Outcome(
+        findings={id_: tuple(Finding(**one) for one in found) for id_, found in body["findings"].items()},
+        deprecated=dict(body["deprecated"]),
+        uses={id_: tuple(Use(**one) for one in found) for id_, found in body["uses"].items()},
+        chosen=dict(body["chosen"]),
+        types=dict(body["types"]),
+        headers=headers,
+        libclang=str(body["libclang"]),
+        resource_headers=str(body["resource_headers"]),
+        parses=int(body["parses"]),
+    )
+    return replace(outcome, cached=True)
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

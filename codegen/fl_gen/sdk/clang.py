@@ -1,0 +1,184 @@
+"""The only module that talks to libclang: one Index, one set of flags, and diagnostics as plain values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from .items import SdkError
+
+# -nostdinc: nothing but the folders that fl-gen chose. --no-default-config: a clang.cfg of the user would change flags.
+# conversion: in C++ the only warning that tells a wrong integer or enum argument. return-type: a body must return.
+FLAGS = (
+    "-x",
+    "c++",
+    "-std=c++20",
+    "--no-default-config",
+    "-nostdinc",
+    "-ferror-limit=0",
+    "-Werror=conversion",
+    "-Werror=return-type",
+    "-Wdeprecated-declarations",
+)
+# Each of these changes what clang reads, how, or what it prints.
+ENVIRONMENT = (
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "OBJC_INCLUDE_PATH",
+    "OBJCPLUS_INCLUDE_PATH",
+    "CCC_OVERRIDE_OPTIONS",
+    "CCC_ADD_ARGS",
+    "CCC_PRINT_OPTIONS",
+    "CC_PRINT_OPTIONS",
+    "CC_PRINT_HEADERS",
+    "CC_LOG_DIAGNOSTICS",
+    "CL",
+    "_CL_",
+    "INCLUDE",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "LIBRARY_PATH",
+    "SDKROOT",
+    "SOURCE_DATE_EPOCH",
+    "LIBCLANG_LOGGING",
+    "LIBCLANG_OBJTRACKING",
+    "FORCE_CLANG_DIAGNOSTICS_CRASH",
+)
+ERROR = 3
+FATAL = 4
+DETAILED_PREPROCESSING = 0x01
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A physical place: `#line` does not change it. `file` is empty for a diagnostic without a place."""
+
+    file: str
+    line: int
+    column: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A diagnostic of clang. Severity 2 is a warning, 3 an error, 4 fatal. `length` is of its first range, in bytes."""
+
+    severity: int
+    text: str
+    place: Place
+    option: str
+    length: int
+    notes: tuple[tuple[Place, str], ...]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A parsed unit: libclang's object, kept alive here, its diagnostics, and the files it read with their includers."""
+
+    unit: Any
+    messages: tuple[Message, ...]
+
+    @property
+    def errors(self) -> tuple[Message, ...]:
+        return tuple(m for m in self.messages if m.severity >= ERROR)
+
+    def inclusions(self) -> Iterator[tuple[str, str, int]]:
+        """(file, includer, line of the #include) of each file read, the main file's own included."""
+        for inclusion in self.unit.get_includes():
+            place = inclusion.location
+            yield inclusion.include.name, place.file.name if place.file else "", place.line
+
+    def includers(self, file: str) -> tuple[tuple[str, int], ...]:
+        """Who included `file` first, and who included that, up to the main file."""
+        first: dict[str, tuple[str, int]] = {}
+        for included, includer, line in self.inclusions():
+            first.setdefault(included, (includer, line))
+        chain: list[tuple[str, int]] = []
+        while file in first and len(chain) < 32:
+            file, line = first[file]
+            chain.append((file, line))
+        return tuple(chain)
+
+
+def parse(main: str, text: bytes, arguments: Sequence[str], files: Mapping[str, str], detailed: bool = False) -> Parsed:
+    """Parse `text` under the name `main`; `files` are further in-memory files. SdkError if libclang gives up."""
+    cindex = load()
+    unsaved = [(main, text), *files.items()]
+    with clean_environment():
+        try:
+            unit = _index().parse(
+                main,
+                args=[*FLAGS, *arguments],
+                unsaved_files=unsaved,
+                options=DETAILED_PREPROCESSING if detailed else 0,
+            )
+        except cindex.TranslationUnitLoadError as error:
+            raise SdkError(
+                f"libclang could not parse at all ({error})", "check the include folders; `fl-gen doctor` shows libclang"
+            ) from error
+    return Parsed(unit, tuple(_messages(unit.diagnostics)))
+
+
+def _messages(diagnostics: Any) -> Iterator[Message]:
+    for one in diagnostics:
+        notes = tuple((_place(note.location), note.spelling) for note in one.children)
+        length = 1
+        place = _place(one.location)
+        for extent in one.ranges:
+            if extent.start.offset <= place.offset < extent.end.offset:
+                length = max(length, extent.end.offset - place.offset)
+                break
+        yield Message(one.severity, one.spelling, place, one.option or "", length, notes)
+
+
+def _place(location: Any) -> Place:
+    file = location.file
+    return Place(file.name if file else "", location.line, location.column, location.offset)
+
+
+@cache
+def load() -> Any:
+    """The clang.cindex module, with its library loaded; SdkError that names the remedy if it cannot be."""
+    try:
+        from clang import cindex  # type: ignore[import-untyped]
+
+        cindex.conf.get_cindex_library()
+    except ImportError as error:
+        raise SdkError("the Python package libclang is missing", "pip install 'libclang>=18'") from error
+    except Exception as error:  # LibclangError, OSError: the loader's own text says what it could not open
+        raise SdkError(
+            f"libclang cannot be loaded: {error}", "pip install --force-reinstall 'libclang>=18'"
+        ) from error
+    return cindex
+
+
+@cache
+def version() -> str:
+    """libclang's own version line."""
+    cindex = load()
+    function = cindex.conf.lib.clang_getClangVersion
+    function.restype = cindex._CXString
+    function.errcheck = cindex._CXString.from_result
+    return str(function())
+
+
+@cache
+def _index() -> Any:
+    # One for the process: units of different indexes must not meet, and creating one costs as much as a small parse.
+    with clean_environment():
+        return load().Index.create()
+
+
+@contextmanager
+def clean_environment() -> Iterator[None]:
+    """Take away the variables that clang would obey, and give them back."""
+    saved = {name: os.environ.pop(name) for name in ENVIRONMENT if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(saved)

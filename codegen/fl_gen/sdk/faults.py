@@ -1,0 +1,64 @@
+"""Errors of the headers themselves: which file, what clang says, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fl_gen.schema.location import Location
+
+from .clang import Message, Parsed
+from .items import HeaderFault, SdkHeaderError
+from .unit import MAIN_FILE, Unit
+
+_MOST = 5  # faults shown; the first is nearly always the cause of the rest
+_MISSING = re.compile(r"'([^']+)' file not found")
+
+
+class HeaderTrouble(Exception):
+    """The headers did not parse with one set of compiler headers."""
+
+    def __init__(self, messages: Sequence[Message], unit: Unit, parsed: Parsed) -> None:
+        super().__init__(messages[0].text)
+        faults = []
+        for message in messages[:_MOST]:
+            place = message.place
+            if place.file == MAIN_FILE:
+                header = unit.include_at(place.offset) or unit.includes.get(0, "the SDK")
+                faults.append(HeaderFault(Location(header), message.text))
+                continue
+            chain = tuple(
+                Location(file, max(1, line)) for file, line in parsed.includers(place.file) if file and file != MAIN_FILE
+            )
+            where = Location(place.file or "the SDK", max(1, place.line), max(1, place.column))
+            faults.append(HeaderFault(where, message.text, chain))
+        self.faults = tuple(faults)
+        self.count = len(messages)
+
+    @property
+    def missing(self) -> str | None:
+        """The header that was not found, if that is what went wrong."""
+        for fault in self.faults:
+            match = _MISSING.search(fault.text)
+            if match:
+                return match.group(1)
+        return None
+
+
+def header_error(troubles: Sequence[HeaderTrouble], folders: Sequence[str]) -> SdkHeaderError:
+    """The error to show: of all sets of compiler headers that were tried, the one that came furthest."""
+    best = min(troubles, key=lambda trouble: (trouble.missing is not None and _standard(trouble.missing), trouble.count))
+    searched = ", ".join(folders) or "no folder"
+    missing = best.missing
+    if missing is None:
+        remedy = "repair or complete the SDK's headers, or name another SDK with --sdk; nothing was checked"
+    elif _standard(missing):
+        remedy = f"install a C++ compiler: the SDK's headers include <{missing}>, which none on this machine provides"
+    else:
+        remedy = f"add the folder that holds {missing} to the SDK (looked in: {searched}), or name a complete SDK with --sdk"
+    return SdkHeaderError(best.faults, remedy)
+
+
+def _standard(header: str) -> bool:
+    """Whether a header's name is one of the C++ library's, or of the C library's or the system's."""
+    return "." not in header.rsplit("/", 1)[-1] or header.startswith(("sys/", "bits/", "linux/", "asm/"))

@@ -1,0 +1,284 @@
+"""Reads a parsed probe unit: is each item really there, in its own place, and which SDK declarations does it use?
+
+Cursor kinds are compared by number: a newer libclang has kinds that the Python package does not know, and asking for
+`cursor.kind` of one of those raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from . import lex
+from .clang import Parsed
+from .items import Finding, ProbeItem
+from .unit import MAIN_FILE, NAMESPACE, Span, Unit
+
+STRUCT, UNION, CLASS, ENUM, FIELD, ENUM_CONSTANT, FUNCTION, VARIABLE, PARAMETER = 2, 3, 4, 5, 6, 7, 8, 9, 10
+TYPEDEF, NAMESPACE_KIND, LINKAGE, TYPE_ALIAS = 20, 22, 23, 36
+UNEXPOSED_EXPRESSION, DECLARATION_REFERENCE, CALL, COMPOUND, RETURN = 100, 101, 103, 202, 214
+CASTS = {117, 124, 125, 126, 127, 128}  # C style, static, dynamic, reinterpret, const, functional
+_WORDS = frozenset(
+    ["alignas", "alignof", "and", "auto", "bool", "break", "case", "catch", "char", "class", "const", "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "false", "final", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "reinterpret_cast", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while"]
+)
+_USABLE = {STRUCT, UNION, CLASS, ENUM, ENUM_CONSTANT, FUNCTION, VARIABLE, TYPEDEF, TYPE_ALIAS}
+
+
+def kind(cursor: Any) -> int:
+    """The number of a cursor's kind, also of one that this cindex does not know."""
+    return int(cursor._kind_id)
+
+
+def children(cursor: Any) -> list[Any]:
+    return list(cursor.get_children())
+
+
+def walk(cursor: Any) -> Iterator[Any]:
+    """A cursor's descendants in order, without recursion limits."""
+    stack = children(cursor)[::-1]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(children(one)[::-1])
+
+
+def place(cursor: Any) -> tuple[str, int]:
+    """File ('' if none) and line where a cursor's name stands."""
+    location = cursor.location
+    return (location.file.name if location.file else ""), location.line
+
+
+class Tree:
+    """The probe namespace of a parsed unit, by span."""
+
+    def __init__(self, parsed: Parsed, unit: Unit) -> None:
+        self._parsed = parsed
+        self._unit = unit
+        self._roots: dict[int, list[tuple[Any, int, int]]] = {}
+        starts = {span.start: number for number, span in enumerate(unit.spans)}
+        for cursor in self._top():
+            extent = cursor.extent
+            start, end = extent.start.offset, extent.end.offset
+            number = starts.get(start)
+            if number is None:
+                span = unit.find(start)
+                number = unit.spans.index(span) if span is not None else -1
+            self._roots.setdefault(number, []).append((cursor, start, end))
+        self._by_id = {span.item.id: number for number, span in enumerate(unit.spans)}
+
+    def _top(self) -> list[Any]:
+        for cursor in reversed(children(self._parsed.unit.cursor)):
+            if kind(cursor) == NAMESPACE_KIND and cursor.spelling == NAMESPACE and place(cursor)[0] == MAIN_FILE:
+                return children(cursor)
+        return []
+
+    def sound(self, item: ProbeItem) -> bool:
+        """Whether the item is in the tree as written: one declaration at its own extent, a function with its body."""
+        number = self._by_id[item.id]
+        span, roots = self._unit.spans[number], self._roots.get(number, [])
+        if item.form == "helper":
+            return bool(roots) and all(span.start <= start and end <= span.end for _, start, end in roots)
+        if len(roots) != 1:
+            return False
+        cursor, start, end = roots[0]
+        if item.form == "type":
+            return kind(cursor) == TYPE_ALIAS and start == span.start and span.code_start < end <= span.code_end
+        if kind(cursor) != FUNCTION or start != span.start or end != span.end or not cursor.is_definition():
+            return False
+        body = self._body(cursor)
+        return body is not None and body.extent.end.offset == span.end
+
+    @staticmethod
+    def _body(function: Any) -> Any | None:
+        for child in reversed(children(function)):
+            if kind(child) == COMPOUND:
+                return child
+        return None
+
+    def declares(self, item: ProbeItem) -> Finding | None:
+        """The finding if the item declares a function that it does not define: it would stand in for a missing one."""
+        if item.form not in ("body", "helper") or not _may_declare(item.code):
+            return None
+        number = self._by_id[item.id]
+        span = self._unit.spans[number]
+        for root, _, _ in self._roots.get(number, []):
+            inside = walk(root) if item.form == "body" else [root, *walk(root)]
+            for cursor in inside:
+                if kind(cursor) == FUNCTION and not cursor.is_definition():
+                    offset = span.offset(cursor.location.offset)
+                    text = f"this declares {cursor.spelling}; a candidate may only use what the SDK declares"
+                    return Finding(text, offset, len(cursor.spelling), None, "sdk-candidate")
+        return None
+
+    def uses(self, items: Iterable[ProbeItem]) -> dict[str, list[str | tuple[str, str, int]]]:
+        """By item: (name, file, line) of each declaration it uses that stands in a header, in the order of the text.
+
+        A name that the tree does not know is given as it is: a macro, or a name that the item declares itself.
+        A name means the same thing in every item (SDK names are global), so the tree is asked once for each name.
+        """
+        unit = self._parsed.unit
+        main = unit.get_file(MAIN_FILE)
+        known: dict[str, tuple[str, str, int] | None] = {}
+        found: dict[str, list[str | tuple[str, str, int]]] = {}
+        cindex = _cindex()
+        for item in items:
+            span = self._unit.spans[self._by_id[item.id]]
+            own = {name for _, name in item.params}
+            uses: dict[str | tuple[str, str, int], None] = {}
+            for token in lex.tokens(item.code):
+                name = token.text
+                if token.kind != "name" or name in _WORDS or name in own:
+                    continue
+                if name not in known:
+                    location = cindex.SourceLocation.from_offset(unit, main, span.byte(token.offset))
+                    known[name] = _declaration(cindex.Cursor.from_location(unit, location))
+                uses[known[name] or name] = None
+            found[item.id] = list(uses)
+        return found
+
+    def mixed(self, item: ProbeItem) -> tuple[Finding, ...]:
+        """Where typedefs of one builtin or `void *` are taken for each other, which the compiler does not see."""
+        number = self._by_id[item.id]
+        roots = self._roots.get(number, [])
+        if item.form not in ("expr", "body") or len(roots) != 1:
+            return ()
+        return tuple(_mixed_in(roots[0][0], self._unit.spans[number]))
+
+
+def _cindex() -> Any:
+    from .clang import load
+
+    return load()
+
+
+def _declaration(cursor: Any) -> tuple[str, str, int] | None:
+    referenced = cursor.referenced if cursor is not None else None
+    if referenced is None or kind(referenced) not in _USABLE:
+        return None
+    file, line = place(referenced)
+    return (referenced.spelling, file, line) if file and file != MAIN_FILE else None
+
+
+def _may_declare(code: str) -> bool:
+    """Whether the text has a shape such as `type name(`: cheap, so that the tree is walked only when it may matter."""
+    before, last = "", ""
+    for token in lex.tokens(code):
+        typed = before in ("*", "&") or (before.isidentifier() and before not in ("return", "else", "do", "case"))
+        if token.text == "(" and last.isidentifier() and last not in _WORDS and typed:
+            return True
+        before, last = last, token.text
+    return False
+
+
+def _mixed_in(function: Any, span: Span) -> Iterator[Finding]:
+    result = function.result_type
+    for cursor in walk(function):
+        number = kind(cursor)
+        if number == CALL:
+            yield from _mixed_call(cursor, span)
+        elif number == RETURN:
+            values = children(cursor)
+            fault = _clash(result, _plain(values[0])) if values else None
+            if fault is not None:
+                want, have = fault
+                offset = span.offset(values[0].extent.start.offset)
+                text = f"the result is {have} where {want} is wanted; both are {_alias_of(result)}, so the compiler accepts it"
+                yield Finding(text, offset, 1, None, "sdk-typedef")
+
+
+def _mixed_call(call: Any, span: Span) -> Iterator[Finding]:
+    callee = call.referenced
+    if callee is None or kind(callee) != FUNCTION:
+        return
+    for number, (parameter, argument) in enumerate(zip(callee.get_arguments(), call.get_arguments(), strict=False), 1):
+        fault = _clash(parameter.type, _plain(argument))
+        if fault is None:
+            continue
+        want, have = fault
+        extent = argument.extent
+        offset = span.offset(extent.start.offset)
+        text = (
+            f"argument {number} of {callee.spelling} is {want}, and this is {have}; "
+            f"both are {_alias_of(parameter.type)}, so the compiler accepts it"
+        )
+        file, line = place(callee)
+        hint = f"{callee.spelling} is declared at {file.rsplit('/', 1)[-1]}:{line}"
+        yield Finding(text, offset, span.offset(extent.end.offset) - offset, hint, "sdk-typedef")
+
+
+def _plain(expression: Any) -> Any:
+    """An expression without the conversions that the compiler put around it."""
+    while kind(expression) == UNEXPOSED_EXPRESSION:
+        inner = children(expression)
+        if len(inner) != 1:
+            break
+        expression = inner[0]
+    return expression
+
+
+def _clash(wanted: Any, expression: Any) -> tuple[str, str] | None:
+    """(wanted, given) typedef names when they differ and only the spelling tells them apart."""
+    given = expression.type
+    if kind(expression) in CASTS:  # the author said so explicitly; its target type must still be the wanted one
+        given = expression.type
+    want_name, have_name = _typedef(wanted), _typedef(given)
+    if want_name == have_name or not _opaque(wanted):
+        return None
+    if want_name is None:
+        # An SDK handle where a plain `void *` is wanted: memory and handles were swapped.
+        is_data_pointer = wanted.get_canonical().get_pointee().get_canonical().spelling in ("void", "const void")
+        return (wanted.spelling, have_name) if is_data_pointer and have_name is not None else None
+    if have_name is None and (_literal(expression) or not _opaque(given)):
+        return None
+    return want_name, have_name or given.spelling
+
+
+def _typedef(type_: Any) -> str | None:
+    """The name of the SDK typedef that a type (or what it points to) is spelled with; None if there is none."""
+    for _ in range(4):
+        declaration = type_.get_declaration()
+        if kind(declaration) in (TYPEDEF, TYPE_ALIAS):
+            name = str(declaration.spelling)
+            if place(declaration)[0] == MAIN_FILE or name.startswith("fl_probe"):
+                type_ = declaration.underlying_typedef_type
+                continue
+            return None if name in _STANDARD else name
+        pointee = type_.get_pointee()
+        if pointee.kind.value == 0:
+            return None
+        type_ = pointee
+    return None
+
+
+_STANDARD = frozenset(
+    ["size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "ssize_t", "intmax_t", "uintmax_t", "wchar_t"]
+    + [f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    + [f"__{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
+
+
+def _opaque(type_: Any) -> bool:
+    """Whether a type (or what it points to) is in truth a `void *` or an integer."""
+    name = _alias_of(type_).replace("const ", "")
+    while name.endswith("*") and name not in ("void *",):
+        name = name[:-1].rstrip()
+    return name in ("void *", "void") or name in _INTEGERS
+
+
+_INTEGERS = frozenset(
+    ["int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long", "short", "unsigned short"]
+    + ["char", "signed char", "unsigned char"]
+)
+
+
+def _alias_of(type_: Any) -> str:
+    return str(type_.get_canonical().spelling)
+
+
+def _literal(expression: Any) -> bool:
+    """Literals and named constants have no typedef of their own: 0, nullptr, an enumerator, a macro."""
+    number = kind(expression)
+    if number == DECLARATION_REFERENCE:
+        referenced = expression.referenced
+        return referenced is not None and kind(referenced) == ENUM_CONSTANT
+    return number in (106, 107, 108, 109, 110, 111, 112, 123, 130, 131)  # literals, signs before them, nullptr, NULL
