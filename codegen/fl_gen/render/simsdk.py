@@ -18,6 +18,9 @@ from fl_gen.render.simheaders import BANNER, function_name, render_headers, stri
 
 TEMPLATES = "simsdk"
 
+# By this file generated build files know a simulated SDK: it has no device compiler.
+MARKER_FILE = "share/fl-sim.txt"
+
 
 def templates_dir() -> Path:
     """The shipped templates of simulated SDKs."""
@@ -52,6 +55,7 @@ def render_sim_sdk(api: Api, wanted: str | None = None) -> dict[str, str]:
     config = f"{api.layout['library']}/cmake/{package_name(api)}/{package_name(api)}Config.cmake"
     files[config] = _render("config.cmake.j2", common)
     files[api.layout["version_file"]] = _render("version.txt.j2", common)
+    files[MARKER_FILE] = files[api.layout["version_file"]]
     return files
 
 
