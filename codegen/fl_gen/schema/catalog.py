@@ -10,14 +10,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import Diagnostic, FlGenError, SchemaError
 from .framework import Framework, make_framework
 from .framework_spec import load_interface
-from .link import cross_problems, framework_problems, interface_problems, kernel_problems
+from .frozen import frozen
+from .link import (
+    cross_problems,
+    framework_problems,
+    interface_problems,
+    kernel_problems,
+)
 from .ops import OpsFile
 from .ops_spec import load_ops
 from .paths import data_dir, shown
@@ -35,7 +40,7 @@ class UnknownSchema(FlGenError):
     """There is no vendor or framework of that name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schemas:
     """Everything that a run needs to know before it looks at an SDK, with its references checked."""
 
@@ -102,7 +107,7 @@ class Catalog:
         return self._frameworks[name]
 
     def load(self, vendor: str, framework: str = "infinitrain") -> Schemas:
-        """All that a run needs. Raises one SchemaError with the problems of every file and of the links between them."""
+        """All that a run needs. Raises one SchemaError with the problems of every file and of their links."""
         problems: list[Diagnostic] = []
 
         def attempt(get: Callable[[], T]) -> T | None:

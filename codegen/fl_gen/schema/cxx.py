@@ -1,11 +1,11 @@
-"""Which words may become C++ names: lexical rules of C++20 ([lex.key], [lex.name]), checked before anything is emitted."""
+"""Which words may become C++ names, by the lexical rules of C++20 ([lex.key], [lex.name])."""
 
 from __future__ import annotations
 
 import re
 
-# [tab:lex.key] with the alternative tokens of [tab:lex.digraph], and the identifiers with special meaning that cannot be
-# used for entities everywhere (final, override, import and module stay usable and are not listed).
+# [tab:lex.key] with the alternative tokens of [tab:lex.digraph]. The identifiers with special meaning (final, override,
+# import, module) can name things and are not listed.
 KEYWORDS = frozenset(
     """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
@@ -14,7 +14,7 @@ KEYWORDS = frozenset(
     namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
     requires return short signed sizeof static static_assert static_cast struct switch template this thread_local throw
     true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
-    """.split()
+    """.split()  # noqa: SIM905
 )
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -1,15 +1,15 @@
 """A framework's interface, `frameworks/<name>/interface.yaml`: what a backend plugs into, as data.
 
-Model and file have the same keys, so templates read like the file. Meanings are in the head of the shipped file and, for
-editors, in `framework_spec.py`.
+Model and file have the same keys, so templates read like the file. What each key means is in the head of the shipped
+file and, for editors, in `framework_spec.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from .frozen import frozen
 from .location import Location
 from .name import Name
 from .ops import Op, OpsFile
@@ -19,7 +19,7 @@ from .values import ModelError, Ref, Table
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Namespace:
     """A C++ namespace by the role it plays."""
 
@@ -28,7 +28,7 @@ class Namespace:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """A header of the framework; `rendered`: the contract's copy is made from the interface."""
 
@@ -39,9 +39,9 @@ class Header:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DType:
-    """An element type: `name` in schemas, `text` in the framework's messages, `enumerator` of DataType, `cpp` on the host."""
+    """An element type: `name` in schemas, `text` in messages, `enumerator` of DataType, `cpp` on the host."""
 
     name: str
     text: str
@@ -52,7 +52,7 @@ class DType:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnumValue:
     """One enumerator."""
 
@@ -62,7 +62,7 @@ class EnumValue:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Enum:
     """A scoped enumeration; `to_string` is the function that names its values."""
 
@@ -83,7 +83,7 @@ class Enum:
             raise ModelError("'to_string' and 'to_string_unknown' go together", "to_string_unknown")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StructField:
     """A member of a struct; `init` is its initialiser."""
 
@@ -94,7 +94,7 @@ class StructField:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Struct:
     """A plain aggregate."""
 
@@ -109,7 +109,7 @@ class Struct:
         require_unique((field.name for field in self.fields), "the field", "fields")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Param:
     """A parameter of a method or function: its exact C++ type and its name."""
 
@@ -118,7 +118,7 @@ class Param:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Method:
     """A virtual method; `operations` are the entries of runtime.yaml that do its work."""
 
@@ -141,7 +141,7 @@ class Method:
             raise ModelError("a pure method has default: none, and no other has", "default")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Class:
     """A class that a backend subclasses."""
 
@@ -165,7 +165,7 @@ class Class:
         return _find(self.methods, lambda item: item.name.snake, name, f"method of {self.name}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registry:
     """Where implementations of a class are kept; `fatal`: when it aborts."""
 
@@ -179,7 +179,7 @@ class Registry:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MacroArgument:
     """An argument of a macro."""
 
@@ -188,7 +188,7 @@ class MacroArgument:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Macro:
     """A registration macro; `terminated`: its expansion ends the declaration."""
 
@@ -201,7 +201,7 @@ class Macro:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegistrationField:
     """A member of the registration struct."""
 
@@ -212,7 +212,7 @@ class RegistrationField:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """A free function."""
 
@@ -223,7 +223,7 @@ class Function:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegistrationCheck:
     """A check at registration; `message` is a stable part of the text it aborts with."""
 
@@ -233,7 +233,7 @@ class RegistrationCheck:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntryPoint:
     """The function of the backend that a program calls."""
 
@@ -243,7 +243,7 @@ class EntryPoint:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registration:
     """How a backend makes itself known."""
 
@@ -261,7 +261,7 @@ class Registration:
             raise ModelError("the checks are numbered 1, 2, 3, … in order", "checks")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameRule:
     """What a backend may be called."""
 
@@ -271,7 +271,7 @@ class NameRule:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbiRule:
     """A rule of the type-erased dispatcher."""
 
@@ -280,7 +280,7 @@ class AbiRule:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelRules:
     """How kernels are registered, and which ones must be."""
 
@@ -292,7 +292,7 @@ class KernelRules:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CMakeTarget:
     """A CMake target of the framework."""
 
@@ -302,7 +302,7 @@ class CMakeTarget:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CMakeOption:
     """A CMake option of the framework."""
 
@@ -312,7 +312,7 @@ class CMakeOption:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CMakeFunction:
     """A CMake function of the framework and its keywords."""
 
@@ -326,7 +326,7 @@ class CMakeFunction:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CMake:
     """What a backend's build files may use."""
 
@@ -337,7 +337,7 @@ class CMake:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interface:
     """`interface.yaml` as a whole."""
 
@@ -383,7 +383,9 @@ class Interface:
     def class_named(self, name: str) -> Class:
         """A class by its C++ or canonical name."""
         by_canonical = {item.canonical.snake: item for item in self.classes}
-        return by_canonical[name] if name in by_canonical else _find(self.classes, lambda item: item.name, name, "class")
+        return (
+            by_canonical[name] if name in by_canonical else _find(self.classes, lambda item: item.name, name, "class")
+        )
 
     def dtype(self, name: str) -> DType:
         """A dtype by its schema name."""
@@ -394,7 +396,7 @@ class Interface:
         return _find(self.macros, lambda item: item.name, name, "macro")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Framework:
     """A framework: its interface and its ops, by name and in the order of the files."""
 

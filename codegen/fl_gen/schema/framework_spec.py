@@ -32,7 +32,7 @@ _SIGNATURE = Str("a C++ signature", "[A-Za-z0-9_:<>,&* ()]+", "return type, name
 _TARGET = Str("a CMake target", "[A-Za-z0-9_:.+-]+")
 _CMAKE_WORD = Str("a CMake word", "[A-Za-z_][A-Za-z0-9_]*")
 _CMAKE_FILE = Str(HEADER.what, HEADER.pattern, HEADER.hint)
-_CMAKE_VERSION = Str("a version", "[0-9]+(?:\\.[0-9]+)*", "in quotes, as \"3.28\"")
+_CMAKE_VERSION = Str("a version", "[0-9]+(?:\\.[0-9]+)*", 'in quotes, as "3.28"')
 _INITIALISER = Str("an initialiser")
 
 
@@ -82,7 +82,7 @@ _ENUMS = _list("an enum", model.Enum, {
         "doc": _DOC,
     }, "enum_value"), at_least=1), "its enumerators"),
     "to_string": (Nullable(IDENTIFIER), "function that returns an enumerator's name, or null"),
-    "to_string_unknown": (Nullable(Str("a text")), "what that function does with another value: fatal, or the text it returns"),
+    "to_string_unknown": (Nullable(Str("a text")), "what it does with another value: fatal, or the text it returns"),
     "certainty": (Choice(("stated", "inferred")), "whether the numbers were read or concluded"),
     "doc": _DOC,
 }, "enum")  # fmt: skip

@@ -77,7 +77,9 @@ def vendor_problems(vendor: Vendor) -> list[Diagnostic]:
         if name not in used:
             place = vendor.helpers.location_of(name)
             message = f"no candidate uses the helper {quote(name)}"
-            problems.append(Diagnostic(place, message, "remove it, or name it in helpers:", length=len(name), rule="unused"))
+            problems.append(
+                Diagnostic(place, message, "remove it, or name it in helpers:", length=len(name), rule="unused")
+            )
     for kernel in vendor.kernels.values():
         if kernel.operation is not None and kernel.operation not in vendor.bindings:
             problems.append(dangling(kernel.operation.location, "binding", kernel.operation, vendor.bindings))
@@ -114,15 +116,20 @@ def framework_problems(framework: Framework) -> list[Diagnostic]:
     macros = [macro.name for macro in face.macros]
     classes = [item.name for item in face.classes]
     wanted: list[tuple[str, Ref | None, list[str]]] = []
-    for item in (*face.enums, *face.structs, *face.classes, *face.registries, *face.macros, face.registration):
-        wanted.append(("header", item.header, headers))
+    declared: list[Ref] = [face.registration.header]
+    declared += [item.header for item in face.enums] + [item.header for item in face.structs]
+    declared += [item.header for item in face.classes] + [item.header for item in face.registries]
+    declared += [item.header for item in face.macros]
+    wanted += [("header", word, headers) for word in declared]
     for one in face.classes:
         wanted += [("registry", one.registry, registries), ("macro", one.macro, macros)]
     wanted += [("class", registry.value, classes) for registry in face.registries]
     wanted += [("macro", face.kernels.macro, macros), ("header", face.kernels.map_header, headers)]
     wanted += [("header", face.kernels.params_header, headers)]
     wanted += [("op", word, list(framework.ops)) for word in face.kernels.required]
-    problems = [dangling(word.location, what, word, known) for what, word, known in wanted if word and word not in known]
+    problems = [
+        dangling(word.location, what, word, known) for what, word, known in wanted if word and word not in known
+    ]
     seen: dict[str, Op] = {}
     for file in framework.files:
         for op in file.ops:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, Union
+from typing import Any, Literal, TypeAlias
 
 from .location import Location
 from .positions import content_start, value_offsets
@@ -14,7 +14,9 @@ ScalarKind = Literal["null", "bool", "int", "float", "str"]
 _NULL = ("", "~", "null", "Null", "NULL")
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
 
 
 class Scalar:
@@ -71,6 +73,8 @@ class Scalar:
             return "null"
         if value in _BOOL:
             return "bool"
+        if value[0] not in "+-.0123456789":
+            return "str"
         if _INT.fullmatch(value):
             return "int"
         return "float" if _FLOAT.fullmatch(value) else "str"
@@ -111,7 +115,7 @@ class Mapping:
         return self.source.at(self.line, self.column)
 
 
-Node = Union[Scalar, Sequence, Mapping]
+Node: TypeAlias = Scalar | Sequence | Mapping
 
 
 def plain_data(node: Node) -> Any:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from .errors import quote
+from .frozen import frozen
 from .location import Location
 from .name import Name
 from .spec import require_unique
@@ -31,7 +31,7 @@ DTYPE_GROUPS: dict[str, tuple[str, ...]] = {
 _TENSOR = "std::shared_ptr<Tensor>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DTypeRule:
     """How the dtype of a result follows from the arguments.
 
@@ -67,7 +67,11 @@ def parse_rule(text: str) -> DTypeRule:
         raise ValueError("write same(x), promote(x, y), widen(x), arg(x), view(x), in_place or a dtype")
     kind, inside = call.group(1), call.group(2)
     if kind == "widen":
-        inner = parse_rule(inside) if "(" in inside or inside.strip() in DTYPES else DTypeRule("same", _names(inside, 1), inside)
+        inner = (
+            parse_rule(inside)
+            if "(" in inside or inside.strip() in DTYPES
+            else DTypeRule("same", _names(inside, 1), inside)
+        )
         return DTypeRule("widen", (inner,), stripped)
     if kind == "promote":
         return DTypeRule("promote", _names(inside, 2), stripped)
@@ -83,9 +87,9 @@ def _names(text: str, count: int) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpParam:
-    """One parameter: exact C++ type, name, and what the wrapper does with it (`role`, derived from the type if not given)."""
+    """One parameter: exact C++ type, name, and `role`: what the wrapper does with it (by default from the type)."""
 
     name: str
     type: str
@@ -123,7 +127,7 @@ def default_role(text: str) -> Role:
     return "shape" if "std::vector<int64_t>" in bare else "scalar"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TestCase:
     """Arguments of one generated test, by parameter name, as plain data (see the README of the ops)."""
 
@@ -133,7 +137,7 @@ class TestCase:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Op:
     """One kernel that the framework looks up by name."""
 
@@ -184,7 +188,7 @@ class Op:
 
     @property
     def result_count(self) -> int | None:
-        """Results of the kernel: 0 for void, 1 for a tensor, the members of a pair or tuple, None for a list (any number)."""
+        """Results: 0 for void, 1 for a tensor, the members of a pair or tuple, None for a list (any number)."""
         if self.returns == "void":
             return 0
         if self.returns.startswith(("std::pair<", "std::tuple<")):
@@ -196,7 +200,7 @@ class Op:
         return next(param for param in self.params if param.name == name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpsFile:
     """One ops file: the kernels of a category."""
 

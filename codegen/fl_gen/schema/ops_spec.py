@@ -6,15 +6,29 @@ import os
 from typing import Any
 
 from .location import Location
-from .nodes import Mapping, Node, Scalar, plain_data
-from .ops import DTYPE_GROUPS, ROLES, DTypeRule, Op, OpParam, OpsFile, Role, TestCase, default_role, parse_rule
+from .nodes import Node, Scalar, plain_data
+from .ops import (
+    DTYPE_GROUPS,
+    ROLES,
+    DTypeRule,
+    Op,
+    OpParam,
+    OpsFile,
+    Role,
+    TestCase,
+    default_role,
+    parse_rule,
+)
 from .scalars import CXX_TYPE, DOC, IDENTIFIER, WORD, Bool, Choice, Int, Str
 from .spec import ByShape, Check, Field, Json, ListOf, MapOf, Record, Spec, validate
+from .values import Table
 from .vendor import DTYPES
 from .yaml_loader import load
 
 _DTYPE_LIST = ListOf(Choice((*DTYPES, *DTYPE_GROUPS)), at_least=1, unique=True)
-_RULE = Str("a dtype rule", None, "same(x), promote(x, y), widen(x), arg(x), view(x), in_place or a dtype", refine=parse_rule)
+_RULE = Str(
+    "a dtype rule", None, "same(x), promote(x, y), widen(x), arg(x), view(x), in_place or a dtype", refine=parse_rule
+)
 _OP_NAME = Str("an op's name", "[A-Z][A-Za-z0-9]*", "PascalCase, as it is registered", refine=IDENTIFIER.refine)
 
 
@@ -41,7 +55,7 @@ class _Case(Spec):
 
     def check(self, node: Node, check: Check, label: str) -> Any:
         arguments = self._map.check(node, check, label)
-        return TestCase(arguments, node.location) if isinstance(node, Mapping) and isinstance(arguments, dict) else arguments
+        return TestCase(arguments, node.location) if isinstance(arguments, Table) else arguments
 
     def json(self, definitions: dict[str, Json]) -> Json:
         return self._map.json(definitions)
@@ -99,7 +113,9 @@ _OP = Record(
         "dtypes": Field(_DTYPE_LIST, "dtypes that it takes, or groups: floating, numeric, all"),
         "exact_dtypes": Field(_DTYPE_LIST, "dtypes that float32 cannot hold; generated code computes in them", ()),
         "index_dtypes": Field(_DTYPE_LIST, "dtypes of the arguments with role index", ()),
-        "output_dtype": Field(ByShape(scalar=_RULE, sequence=ListOf(_RULE, at_least=1)), "rule for all results, or one for each"),
+        "output_dtype": Field(
+            ByShape(scalar=_RULE, sequence=ListOf(_RULE, at_least=1)), "rule for all results, or one for each"
+        ),
         "note": Field(DOC, "what is surprising about it", None),
         "source": Field(DOC, "where the facts are from"),
         "cases": Field(ListOf(_Case()), "arguments for generated tests", ()),

@@ -38,8 +38,8 @@ def shown(path: str | os.PathLike[str]) -> str:
 def logical(file: str) -> str:
     """The name of a schema or template file that is the same on every machine, for what is written into outputs.
 
-    A shipped file is named from the shipped root (`schemas/runtime.yaml`), a user's file from the current folder, a file
-    elsewhere by its last parts from `schemas`, `vendors` or `frameworks` on, or by its name alone.
+    A shipped file is named from the shipped root (`schemas/runtime.yaml`), a user's file from the current folder, a
+    file elsewhere by its last parts from `schemas`, `vendors` or `frameworks` on, or by its name alone.
     """
     path = Path(os.path.abspath(file))
     for root in (data_dir(), Path.cwd()):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Literal
 
+from .frozen import frozen
 from .location import Location
 from .scalars import CXX_TYPE, DOC, IDENTIFIER, OPERATION, WORD, Bool, Choice, Int
 from .spec import Field, ListOf, MapOf, Record, raise_problems, require_unique, validate
@@ -25,7 +25,7 @@ def type_references(text: str) -> tuple[str, ...]:
     return tuple(_TYPE_REFERENCE.findall(text))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PortableType:
     """A type that every SDK has under a name of its own; written `$name` in type texts."""
 
@@ -35,7 +35,7 @@ class PortableType:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Param:
     """One parameter of an operation: its C++ type with `$types`, and its unit (bytes, ms, …) when it has one."""
 
@@ -46,7 +46,7 @@ class Param:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strategy:
     """What generated code does instead when an SDK cannot do an operation."""
 
@@ -55,7 +55,7 @@ class Strategy:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """One operation. `result` says how a candidate's value is read: `status` is checked, `value` (of type `returns`) is
     the answer, `state` is a status that is itself the answer (a query), `void` is nothing."""
@@ -77,10 +77,12 @@ class Operation:
                 raise ModelError("result: value needs 'returns', the C++ type of the value", "result")
             raise ModelError(f"'returns' goes with result: value, not with {self.result}", "returns")
         if self.required and self.strategy is not None:
-            raise ModelError("a required operation has no strategy to do without it", "strategy", "remove one of the two")
+            raise ModelError(
+                "a required operation has no strategy to do without it", "strategy", "remove one of the two"
+            )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runtime:
     """`runtime.yaml` as a whole."""
 
@@ -124,7 +126,10 @@ _OPERATION = Record(
         "group": Field(Choice(GROUPS), "the part of an SDK that does it"),
         "doc": Field(DOC, "what it does, in which order and with what guarantees"),
         "params": Field(ListOf(_PARAM), "its parameters, in the order in which templates pass arguments", ()),
-        "result": Field(Choice(RESULTS), "how a candidate's value is read: status, value, state (a status that is the answer) or void"),
+        "result": Field(
+            Choice(RESULTS),
+            "how a candidate's value is read: status, value, state (a status that is the answer) or void",
+        ),
         "returns": Field(CXX_TYPE, "C++ type of the value, only with result: value", None),
         "required": Field(Bool(), "true: a backend cannot do without it", False),
         "strategy": Field(_STRATEGY, "what generated code does when no candidate fits", None),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from . import cxx
 from .errors import quote
+from .frozen import frozen
 from .name import Name
 from .nodes import Node, Scalar, parse_float
 from .spec import INVALID, Check, Json, Spec, describe
@@ -19,7 +19,7 @@ from .values import Ref, Text
 _MAX_TEXT = 1 << 16  # characters of one C++ text; a whole header does not belong in a schema
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
@@ -31,13 +31,15 @@ def _text_of(node: Node, check: Check, label: str, what: str) -> str | None:
         if kind == "str" or kind == "int" or kind == "float":
             return node.value
         if kind == "bool":
-            check.report(node, f"{label} must be {what}, not {node.value}", f'as text write "{node.value}"', "wrong-type")
+            check.report(
+                node, f"{label} must be {what}, not {node.value}", f'as text write "{node.value}"', "wrong-type"
+            )
             return None
     check.report(node, f"{label} must be {what}, not {describe(node)}", rule="wrong-type")
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Str(Spec):
     """Text on one line. `pattern` must match all of it; `what` and `hint` explain it to people.
 
@@ -76,7 +78,7 @@ class Str(Spec):
         return schema
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doc(Spec):
     """A sentence or more for people; runs of blanks and line ends become one space, so it fits any comment."""
 
@@ -97,7 +99,7 @@ class Doc(Spec):
         return {"type": ["string", "number"], "minLength": 0 if self.optional else 1}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice(Spec):
     """One word of a closed set."""
 
@@ -121,7 +123,7 @@ class Choice(Spec):
         return {"type": "string", "enum": list(self.options)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bool(Spec):
     """true or false; the other words of YAML 1.1 are refused, not guessed."""
 
@@ -139,7 +141,7 @@ class Bool(Spec):
         return {"type": "boolean"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Switch(Spec):
     """true or false, or a whole number that is not negative."""
 
@@ -152,7 +154,7 @@ class Switch(Spec):
         return {"anyOf": [Bool().json(definitions), Int(0).json(definitions)]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Int(Spec):
     """A whole number in decimal."""
 
@@ -165,7 +167,7 @@ class Int(Spec):
             return check.report(node, f"{label} must be a whole number, not {describe(node)}", hint, "wrong-type")
         value = int(node.value)
         low, high = self.minimum, self.maximum
-        if low is not None and value < low or high is not None and value > high:
+        if (low is not None and value < low) or (high is not None and value > high):
             bounds = " and ".join(
                 text for text, bound in ((f"at least {low}", low), (f"at most {high}", high)) if bound is not None
             )
@@ -181,7 +183,7 @@ class Int(Spec):
         return schema
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Positive(Spec):
     """A finite number above zero; its value is a float."""
 
@@ -197,7 +199,7 @@ class Positive(Spec):
         return {"type": "number", "exclusiveMinimum": 0}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cxx(Spec):
     """C++ text of one line or more, kept exactly, with the place of its first character. The compiler judges it."""
 
@@ -277,8 +279,12 @@ OPERATION = Str(
 )
 OPERATION_REF = Str(OPERATION.what, OPERATION.pattern, OPERATION.hint, located=True)
 NAME = Str("a snake_case name", "[a-z][a-z0-9]*(?:_[a-z0-9]+)*", WORD.hint, refine=Name.of)
-VENDOR = Str("a vendor name", VENDOR_PATTERN, "lower case letters, digits and _, beginning with a letter", refine=_vendor)
-IDENTIFIER = Str("a C++ name", cxx.IDENTIFIER_PATTERN, "letters, digits and _, beginning with a letter", refine=_identifier)
+VENDOR = Str(
+    "a vendor name", VENDOR_PATTERN, "lower case letters, digits and _, beginning with a letter", refine=_vendor
+)
+IDENTIFIER = Str(
+    "a C++ name", cxx.IDENTIFIER_PATTERN, "letters, digits and _, beginning with a letter", refine=_identifier
+)
 IDENTIFIER_REF = Str("a C++ name", cxx.IDENTIFIER_PATTERN, IDENTIFIER.hint, located=True)
 QUALIFIED = Str("a C++ name", "[A-Za-z0-9_:]+", "names with :: between them", refine=_qualified)
 CXX_TYPE = Str("a C++ type", None, None, refine=_type)
@@ -288,6 +294,8 @@ ABSOLUTE_PATH = Str("an absolute path", "/[^\\\\\"'$`;*?]*", "begin with / and u
 LIBRARY = Str("a library name", "[A-Za-z0-9_.+-]+", "the name without lib and suffix, as after -l")
 ENVIRONMENT = Str("the name of an environment variable", "[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _")
 SUFFIX = Str("a file name suffix", "\\.[a-z0-9_]+", "a dot and lower case letters, as .mlu")
-FILE_NAME = Str("a file name", "[A-Za-z0-9_][A-Za-z0-9_.+-]*", "letters, digits, _ . + - and no folder", refine=_relative)
+FILE_NAME = Str(
+    "a file name", "[A-Za-z0-9_][A-Za-z0-9_.+-]*", "letters, digits, _ . + - and no folder", refine=_relative
+)
 DOC = Doc()
 REMARK = Doc(optional=True)

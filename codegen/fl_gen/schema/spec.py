@@ -9,10 +9,11 @@ Scalars are declared in `scalars.py`; here are what a specification is and the c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any, Final
 
 from .errors import Diagnostic, SchemaError, quote
+from .frozen import frozen
 from .location import Location
 from .nodes import Mapping, Node, Scalar, Sequence
 from .suggest import suggestion
@@ -59,9 +60,7 @@ class Check:
         """Note a problem at a node (or at a place inside it) and go on."""
         if length is None:
             length = node.width if isinstance(node, Scalar) and at is None else 1
-        self.problems.append(
-            node.source.diagnostic(at or node.location, message, hint, rule=rule, length=length)
-        )
+        self.problems.append(node.source.diagnostic(at or node.location, message, hint, rule=rule, length=length))
         if len(self.problems) >= MAX_PROBLEMS:
             raise TooManyProblems
         return INVALID
@@ -73,7 +72,12 @@ def describe(node: Node) -> str:
         return "a map"
     if isinstance(node, Sequence):
         return "a list"
-    words = {"null": "nothing", "bool": node.value, "int": f"the number {node.value}", "float": f"the number {node.value}"}
+    words = {
+        "null": "nothing",
+        "bool": node.value,
+        "int": f"the number {node.value}",
+        "float": f"the number {node.value}",
+    }
     return words.get(node.kind, f"the text {quote(node.value)}")
 
 
@@ -91,7 +95,7 @@ class Spec:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nullable(Spec):
     """Something or an explicit null, which becomes `empty`."""
 
@@ -107,7 +111,7 @@ class Nullable(Spec):
         return {"anyOf": [self.item.json(definitions), {"type": "null"}]}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListOf(Spec):
     """A list; its value is a tuple."""
 
@@ -145,7 +149,7 @@ class ListOf(Spec):
         return schema
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MapOf(Spec):
     """A map with keys of one kind; its value is a Table."""
 
@@ -183,9 +187,9 @@ class MapOf(Spec):
         return schema
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
-    """One key of a record. A field without `default` is required; `name` is the model's, when it differs from the key."""
+    """One key of a record. A field without `default` is required; `name` is the model's, if it differs from the key."""
 
     item: Spec
     doc: str
@@ -193,18 +197,18 @@ class Field:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record(Spec):
     """A map with known keys, which becomes a model: `build(**values, location=...)`.
 
     `what` names it in messages ("a binding candidate"), `title` in JSON Schema. Of each group in `exactly_one` one key
-    must be there. `named` is the model's field that takes the key under which the record stands in its map. An invariant
-    that `build` finds broken (ModelError) is reported at the key that it blames.
+    must be there. `named` is the model's field that takes the key under which the record stands in its map. An
+    invariant that `build` finds broken (ModelError) is reported at the key that it blames.
     """
 
     what: str
     build: Callable[..., Any]
-    fields: dict[str, Field] = field(hash=False)
+    fields: dict[str, Field]
     exactly_one: tuple[tuple[str, ...], ...] = ()
     title: str | None = None
     named: str | None = None
@@ -269,7 +273,7 @@ class Record(Spec):
         return {"$ref": f"#/$defs/{name}"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByShape(Spec):
     """One specification per shape of node: a scalar, a list or a map."""
 
@@ -294,10 +298,8 @@ def validate(spec: Spec, root: Node, what: str) -> Any:
     """The model of a whole file. Raises SchemaError with everything that is wrong."""
     check = Check()
     value: Any = INVALID
-    try:
+    with suppress(TooManyProblems):
         value = spec.check(root, check, what)
-    except TooManyProblems:
-        pass
     if check.problems:
         raise SchemaError(check.problems)
     return value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from .frozen import frozen
 from .location import Location
 from .name import Name
 from .runtime import Result
@@ -24,6 +24,9 @@ CONSTANTS: dict[str, tuple[str, ...]] = {
     "stream_flags": ("default", "non_blocking"),
     "ccl_dtype": DTYPES,
     "ccl_op": ("sum", "prod", "min", "max", "avg"),
+    "blas_dtype": DTYPES,
+    "gemm_transpose": ("none", "transpose"),
+    "cast_kind": tuple(f"{source}_to_{target}" for source in DTYPES for target in DTYPES if source != target),
 }
 # What a workaround may do; the last two take arguments.
 EFFECTS = ("sync_allocation", "serialize_copies", "retain_pool", "segment_all_reduce")
@@ -33,7 +36,7 @@ Form = Literal["expr", "body"]
 Certainty = Literal["certain", "inferred"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionMacros:
     """The integer macros of a header that give the SDK's version."""
 
@@ -44,7 +47,7 @@ class VersionMacros:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SdkLayout:
     """Where an SDK is looked for and how its folders are named; `include` and `library` are relative to a root."""
 
@@ -59,7 +62,7 @@ class SdkLayout:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """A part of an SDK: `key` is runtime, blas, dnn or ccl, `name` the vendor's own (cnrt)."""
 
@@ -76,7 +79,7 @@ class Group:
             raise ModelError("the runtime group cannot be optional", "required", "remove the key")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusDomain:
     """What calls of one part of an SDK return. `success`: the first that exists counts; `not_ready` and `oom`: all that
     exist. `text` is an expression over `status` that gives const char *; `macro` the name of the generated check."""
@@ -98,7 +101,7 @@ class StatusDomain:
             raise ModelError("a macro is written in capitals", "macro", f"write {self.macro.upper()}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """One way to do an operation.
 
@@ -119,10 +122,12 @@ class Candidate:
 
     def __post_init__(self) -> None:
         if self.form == "expr" and self.code.value.rstrip().endswith(";"):
-            raise ModelError("an expr is one expression and has no ';'", "expr", "remove the ';', or use body: with return")
+            raise ModelError(
+                "an expr is one expression and has no ';'", "expr", "remove the ';', or use body: with return"
+            )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Helper:
     """C++ at namespace scope that candidates may use."""
 
@@ -133,7 +138,7 @@ class Helper:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeviceCompiler:
     """The vendor's compiler of device code; `path` is relative to the SDK's root."""
 
@@ -148,7 +153,7 @@ class DeviceCompiler:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Effect:
     """What a workaround does. `variables` are set before the first call of the SDK (set_env), and with `argument` only
     when the process has that command line argument with a number above `above` (set_env_for_argument)."""
@@ -160,7 +165,7 @@ class Effect:
     above: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workaround:
     """A deviation that an SDK needs: `environment` switches it (or gives its number), `default` is its state."""
 
@@ -186,7 +191,7 @@ class Workaround:
         return next((effect for effect in self.effects if effect.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VendorKernel:
     """An op whose kernel does not come from the framework's default strategy."""
 
@@ -200,7 +205,7 @@ class VendorKernel:
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vendor:
     """`vendor.yaml` as a whole. Every map keeps the order of the file and the place of each key."""
 

@@ -22,7 +22,6 @@ from .scalars import (
     SUFFIX,
     VENDOR,
     WORD,
-    WORD_REF,
     Bool,
     Choice,
     Cxx,
@@ -31,7 +30,16 @@ from .scalars import (
     Str,
     Switch,
 )
-from .spec import ByShape, Field, ListOf, MapOf, Nullable, Record, raise_problems, validate
+from .spec import (
+    ByShape,
+    Field,
+    ListOf,
+    MapOf,
+    Nullable,
+    Record,
+    raise_problems,
+    validate,
+)
 from .values import Table, Text
 from .vendor import (
     CONSTANTS,
@@ -77,7 +85,9 @@ _SDK = Record(
     SdkLayout,
     {
         "name": Field(Str("the SDK's name"), "what the vendor calls it"),
-        "environment": Field(ListOf(ENVIRONMENT, unique=True), "variables that name a root, in the order they are tried"),
+        "environment": Field(
+            ListOf(ENVIRONMENT, unique=True), "variables that name a root, in the order they are tried"
+        ),
         "roots": Field(ListOf(ABSOLUTE_PATH, unique=True), "folders that are tried after them"),
         "include": Field(ListOf(RELATIVE_PATH, at_least=1), "header folders, relative to a root"),
         "library": Field(ListOf(RELATIVE_PATH, at_least=1), "library folders, relative to a root"),
@@ -127,10 +137,14 @@ _CANDIDATE = Record(
         "expr": Field(Cxx("a C++ expression", lines=True), "one C++ expression over the operation's parameters", None),
         "body": Field(Cxx("C++ statements", lines=True), "statements over the parameters that return the result", None),
         "helpers": Field(ListOf(IDENTIFIER_REF, unique=True), "entries of `helpers` that it uses", ()),
-        "status": Field(Choice(GROUPS, located=True), "status domain of its result, if not the operation's group", None),
+        "status": Field(
+            Choice(GROUPS, located=True), "status domain of its result, if not the operation's group", None
+        ),
         "result": Field(Choice(RESULTS), "how its value is read, if not as the operation says", None),
         "scale": Field(Positive(), "factor for the out parameter `ms`", None),
-        "certainty": Field(Choice(("certain", "inferred")), "of meaning, units and order, which no compiler checks", "certain"),
+        "certainty": Field(
+            Choice(("certain", "inferred")), "of meaning, units and order, which no compiler checks", "certain"
+        ),
         "source": _SOURCE,
         "note": _NOTE,
     },
@@ -213,10 +227,14 @@ _KERNEL = Record(
     "a kernel",
     VendorKernel,
     {
-        "strategy": Field(Choice(("native", "library")), "native: hand-written; library: a call of the vendor's library"),
+        "strategy": Field(
+            Choice(("native", "library")), "native: hand-written; library: a call of the vendor's library"
+        ),
         "operation": Field(OPERATION_REF, "operation that does it (library)", None),
         "file": Field(FILE_NAME, "source file under backends/<vendor>/kernels (native)", None),
-        "dtypes": Field(ListOf(Choice(DTYPES), at_least=1, unique=True), "dtypes that it takes; others fall back", None),
+        "dtypes": Field(
+            ListOf(Choice(DTYPES), at_least=1, unique=True), "dtypes that it takes; others fall back", None
+        ),
         "note": _NOTE,
         "source": _SOURCE,
     },
@@ -229,7 +247,9 @@ def _constants() -> Record:
     """One key per portable enumeration, each with one key per value."""
     fields = {}
     for name, words in CONSTANTS.items():
-        values = {word: Field(_CXX_OR_NONE, f"candidates for {word}; none: the SDK has no such thing", ()) for word in words}
+        values = {
+            word: Field(_CXX_OR_NONE, f"candidates for {word}; none: the SDK has no such thing", ()) for word in words
+        }
         record = Record(f"the constants of {name}", _table, values, title=f"constants_{name}")
         fields[name] = Field(record, f"candidates for each value of {name}", None)
     return Record("the constants", _table, fields)
@@ -248,15 +268,25 @@ SPEC = Record(
         "title": Field(Str("a title"), "the name as people write it"),
         "autocast_dtype": Field(Choice(("bfloat16", "float16")), "dtype of mixed precision when the user names none"),
         "sdk": Field(_SDK, "where the SDK is and how it is laid out"),
-        "groups": Field(Record("the groups", _table, {
-            name: Field(_GROUP, f"the SDK's {name} part", None) for name in GROUPS
-        }), "the parts of the SDK"),
-        "types": Field(MapOf(WORD, _SOME_CXX_CANDIDATES), "candidates for each portable type; the first that parses wins"),
-        "statuses": Field(Record("the statuses", _table, {
-            name: Field(_STATUS, f"what calls of the {name} part return", None) for name in GROUPS
-        }), "status domains"),
+        "groups": Field(
+            Record("the groups", _table, {name: Field(_GROUP, f"the SDK's {name} part", None) for name in GROUPS}),
+            "the parts of the SDK",
+        ),
+        "types": Field(
+            MapOf(WORD, _SOME_CXX_CANDIDATES), "candidates for each portable type; the first that parses wins"
+        ),
+        "statuses": Field(
+            Record(
+                "the statuses",
+                _table,
+                {name: Field(_STATUS, f"what calls of the {name} part return", None) for name in GROUPS},
+            ),
+            "status domains",
+        ),
         "constants": Field(_constants(), "candidates for the values of portable enumerations", _EMPTY),
-        "bindings": Field(MapOf(OPERATION_REF, ListOf(_CANDIDATE, at_least=1)), "candidates for each operation, best first"),
+        "bindings": Field(
+            MapOf(OPERATION_REF, ListOf(_CANDIDATE, at_least=1)), "candidates for each operation, best first"
+        ),
         "helpers": Field(MapOf(IDENTIFIER, _HELPER), "C++ that candidates share", _EMPTY),
         "device_compiler": Field(Nullable(_COMPILER), "compiler of device code", None),
         "workarounds": Field(ListOf(_WORKAROUND), "deviations that the SDK needs", ()),

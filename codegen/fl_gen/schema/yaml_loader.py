@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,7 +23,7 @@ from .source import Source
 
 MAX_BYTES = 4 << 20  # bytes of one file
 MAX_DEPTH = 64  # nested collections
-MAX_NODES = 250_000  # scalars and collections of one file
+MAX_NODES = 250_000  # parse events of one file: a scalar is one, a collection two
 MAX_PROBLEMS = 50  # diagnostics of one file before reading stops
 
 # C0 and C1 controls, line separators that editors do not count, lone surrogates, non-characters, a byte order mark
@@ -89,7 +89,7 @@ def _read(path: Path, shown: str) -> bytes:
 def _decode(data: str | bytes, name: str) -> str:
     """UTF-8 text without its byte order mark."""
     too_big = len(data) > MAX_BYTES
-    if too_big or isinstance(data, bytes) and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if too_big or (isinstance(data, bytes) and data[:2] in (b"\xff\xfe", b"\xfe\xff")):
         message = f"the file is larger than {MAX_BYTES >> 20} MiB" if too_big else "the file is not UTF-8 but UTF-16"
         hint = "split it into several files" if too_big else "save it as UTF-8"
         raise _failure(Source(name, ""), Location(name), message, hint, "file")
@@ -120,7 +120,9 @@ def _raise_syntax(source: Source, error: yaml.YAMLError) -> NoReturn:
     if mark is not None:
         location = source.at(mark.line, mark.column)
     else:
-        location = source.locate(min(position, len(source.text))) if isinstance(position, int) else Location(source.name)
+        location = (
+            source.locate(min(position, len(source.text))) if isinstance(position, int) else Location(source.name)
+        )
     text = f"{context}: {problem}" if context else problem
     hint = next((remedy for words, remedy in _REMEDIES if words in text), None)
     if "cannot start any token" in text and source.line(location.line)[location.column - 1 :].startswith("\t"):
@@ -128,19 +130,16 @@ def _raise_syntax(source: Source, error: yaml.YAMLError) -> NoReturn:
     raise _failure(source, location, f"not valid YAML: {text}", hint, "yaml-syntax") from None
 
 
-def _events(text: str) -> Iterator[Any]:
-    """Parse events from libyaml when PyYAML was built with it, else from its Python parser (some 20 times slower)."""
+def _reader(text: str) -> Callable[[], Any]:
+    """Gives one parse event per call: from libyaml when PyYAML was built with it, else from its Python parser (some 20
+    times slower)."""
     if yaml.__with_libyaml__:
         from yaml._yaml import CParser
 
         parser: Any = CParser(text)
-        get_event = parser.get_event
-        while True:
-            event = get_event()
-            yield event
-            if type(event) is yaml.StreamEndEvent:
-                return
-    yield from yaml.parse(text, Loader=yaml.SafeLoader)
+        read: Callable[[], Any] = parser.get_event
+        return read
+    return iter(yaml.parse(text, Loader=yaml.SafeLoader)).__next__
 
 
 class _Composer:
@@ -149,7 +148,6 @@ class _Composer:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.problems: list[Any] = []
-        self.nodes = 0
 
     def problem(self, event: Any, message: str, hint: str, rule: str, length: int = 1) -> None:
         """Note what is wrong at an event; give up when there is too much of it."""
@@ -160,18 +158,30 @@ class _Composer:
 
     def document(self) -> Node:
         """The only document of the source."""
-        source, root = self.source, None
+        source = self.source
+        root: Node | None = None
+        node: Node
         stack: list[Mapping | Sequence] = []
-        keys: list[Scalar | None] = []  # per open mapping the key that waits for its value
-        for event in _events(source.text):
+        keys: list[Scalar | None] = []  # per open collection the key that waits for its value
+        read, nodes = _reader(source.text), 0
+        while True:
+            event = read()
             kind = type(event)
+            nodes += 1
+            if nodes > MAX_NODES:
+                self.problem(
+                    event, f"more than {MAX_NODES} values in one file", "split it into several files", "yaml-size"
+                )
+                raise SchemaError(self.problems)
             if kind is yaml.ScalarEvent:
                 start, end = event.start_mark, event.end_mark
-                node: Node = Scalar(source, start.line, start.column, start.index, end.index, event.value, event.style)
+                node = scalar = Scalar(
+                    source, start.line, start.column, start.index, end.index, event.value, event.style
+                )
                 if event.anchor is not None or event.tag is not None:
                     self.refuse_properties(event)
                 if event.style == '"' and _FORBIDDEN.search(event.value):
-                    self.refuse_escape(node)
+                    self.refuse_escape(scalar)
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if len(stack) >= MAX_DEPTH:
                     self.problem(event, f"nested more than {MAX_DEPTH} levels deep", "make it flatter", "yaml-depth")
@@ -184,7 +194,6 @@ class _Composer:
                     self.refuse_properties(event)
                 stack.append(opened)
                 keys.append(None)
-                self.count(event)
                 continue
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 node = stack.pop()
@@ -193,39 +202,40 @@ class _Composer:
                 self.problem(event, f"aliases are not supported (*{event.anchor})", "write the value out", "yaml-alias")
                 start, end = event.start_mark, event.end_mark
                 node = Scalar(source, start.line, start.column, start.index, end.index, "", None)
+            elif kind is yaml.StreamEndEvent:
+                break
             else:
                 self.between(event, root)
                 continue
-            self.count(event)
             if not stack:
                 root = node
                 continue
             top = stack[-1]
-            if type(top) is Sequence:
+            if isinstance(top, Sequence):
                 top.items.append(node)
-            elif keys[-1] is None:
+                continue
+            waiting = keys[-1]
+            if waiting is None:
                 keys[-1] = self.key(node)
             else:
-                self.add(top, keys[-1], node)
+                self.add(top, waiting, node)
                 keys[-1] = None
         if self.problems:
             raise SchemaError(self.problems)
-        if root is None or type(root) is Scalar and root.kind == "null":
-            raise _failure(source, Location(source.name), "the file is empty", "it must hold a map of keys", "yaml-empty")
+        if root is None or (isinstance(root, Scalar) and root.kind == "null"):
+            raise _failure(
+                source, Location(source.name), "the file is empty", "it must hold a map of keys", "yaml-empty"
+            )
         return root
-
-    def count(self, event: Any) -> None:
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            self.problem(event, f"more than {MAX_NODES} values in one file", "split it into several files", "yaml-size")
-            raise SchemaError(self.problems)
 
     def between(self, event: Any, root: Node | None) -> None:
         """Stream and document events: one document without directives."""
         if type(event) is not yaml.DocumentStartEvent:
             return
         if event.version or event.tags:
-            self.problem(event, "directives (%) are not supported", "remove the line that begins with %", "yaml-directive")
+            self.problem(
+                event, "directives (%) are not supported", "remove the line that begins with %", "yaml-directive"
+            )
         if root is not None:
             self.problem(event, "a second document begins here", "keep one document in a file", "yaml-documents", 3)
             raise SchemaError(self.problems)
