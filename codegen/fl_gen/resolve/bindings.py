@@ -1,8 +1,4 @@
-"""Ask the SDK's headers, through the probe, which candidate of each binding holds, and choose.
-
-Everything goes into one probe: each type is assumed to be its first candidate, and only if one of those fails is the
-probe run again with the next. An SDK of a known release therefore costs one parse.
-"""
+"""Ask the SDK's headers, through one probe, which candidate of each binding holds, and read the answer."""
 
 from __future__ import annotations
 
@@ -10,21 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fl_gen.resolve.model import Choice, Declaration, Rejection, Status
-from fl_gen.resolve.spelling import portable_types, spell_types
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.runtime import Operation, Runtime
 from fl_gen.schema.vendor import Candidate, Text, Vendor
-from fl_gen.sdk.probe import ProbeItem, ProbeReport, Verdict
+from fl_gen.sdk.items import ProbeItem, ProbeReport
 
 Prober = Callable[[Sequence[ProbeItem]], ProbeReport]
 
-# What a portable constant is when the vendor names no type for its kind: flags.
+# What a portable constant is when no type of its kind exists: flags.
 _FLAGS_TYPE = "unsigned int"
 
 
 @dataclass(frozen=True)
 class Bindings:
-    """The outcome for one vendor and one SDK."""
+    """The outcome for one vendor and one SDK. `types` are the SDK's own by portable name."""
 
     types: Mapping[str, str]
     statuses: Mapping[str, Status]
@@ -36,33 +31,18 @@ class Bindings:
 def choose(runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober) -> Bindings:
     """Choose a candidate for every operation of `groups`.
 
-    Raises SchemaError with one diagnostic per type, status code or required operation that this SDK does not have.
+    Raises SchemaError with one diagnostic per status code or required operation that this SDK does not have.
     """
-    candidates = _type_candidates(runtime, vendor, groups)
-    rank = dict.fromkeys(candidates, 0)
-    while True:
-        types = {key: texts[rank[key]].value for key, texts in candidates.items()}
-        report = prober(_items(runtime, vendor, groups, types, candidates, rank))
-        failed = [key for key in types if not report.verdicts[f"type:{key}"].ok]
-        exhausted = [key for key in failed if rank[key] + 1 >= len(candidates[key])]
-        if exhausted:
-            raise SchemaError(
-                [_lost(f"the type {key.removeprefix('status.')!r}", candidates[key], f"type:{key}", report) for key in exhausted]
-            )
-        if not failed:
-            break
-        for key in failed:
-            rank[key] += 1
+    report = prober(probe_items(runtime, vendor, groups))
     problems: list[Diagnostic] = []
-    statuses = _statuses(vendor, groups, types, report, problems)
-    constants = _constants(vendor, runtime, groups, report)
+    statuses = _statuses(vendor, groups, report, problems)
     choices = {
         name: _choice(operation, vendor, groups, report, problems) for name, operation in runtime.operations.items()
     }
     if problems:
         raise SchemaError(problems)
-    portable = {key: value for key, value in types.items() if not key.startswith("status.")}
-    return Bindings(portable, statuses, constants, choices, report)
+    portable = {key: value for key, value in report.types.items() if not key.startswith("status_")}
+    return Bindings(portable, statuses, _constants(vendor, runtime, groups, report), choices, report)
 
 
 def status_domain(candidate: Candidate | None, operation: Operation, vendor: Vendor) -> str:
@@ -71,125 +51,120 @@ def status_domain(candidate: Candidate | None, operation: Operation, vendor: Ven
         return candidate.status
     if operation.group in vendor.statuses:
         return operation.group
-    # A library without statuses of its own (an op library behind the BLAS handle) shares that library's.
+    # An operator library without statuses of its own stands behind the BLAS handle and shares its codes.
     return "blas" if operation.group == "dnn" and "blas" in vendor.statuses else "runtime"
 
 
-def _type_candidates(runtime: Runtime, vendor: Vendor, groups: frozenset[str]) -> dict[str, tuple[Text, ...]]:
-    """Every type to settle: portable ones, and each status domain's under `status.<domain>`."""
-    found = {
-        name: texts
-        for name, texts in vendor.types.items()
-        if texts and (name not in runtime.types or runtime.types[name].group in groups)
-    }
+def probe_items(runtime: Runtime, vendor: Vendor, groups: frozenset[str]) -> list[ProbeItem]:
+    """Everything that the schemas say about the `groups` of one SDK, as questions to the compiler."""
+    items: list[ProbeItem] = []
+    for name, texts in vendor.types.items():
+        if name not in runtime.types or runtime.types[name].group in groups:
+            items += _alternatives(f"type:{name}", "type", "", texts, provides=name)
     for domain, status in vendor.statuses.items():
         if domain in groups:
-            found[f"status.{domain}"] = status.type
-    return found
-
-
-def _items(
-    runtime: Runtime,
-    vendor: Vendor,
-    groups: frozenset[str],
-    types: Mapping[str, str],
-    candidates: Mapping[str, tuple[Text, ...]],
-    rank: Mapping[str, int],
-) -> list[ProbeItem]:
-    items = [_text_item(f"type:{key}", "type", "", texts[rank[key]]) for key, texts in candidates.items()]
-    for domain, status in vendor.statuses.items():
-        if domain not in groups:
-            continue
-        type_ = types[f"status.{domain}"]
-        for kind, texts in (("success", status.success), ("not_ready", status.not_ready), ("oom", status.oom)):
-            items += [_text_item(f"status:{domain}:{kind}:{i}", "constant", type_, t) for i, t in enumerate(texts)]
-        items.append(_text_item(f"status:{domain}:text", "expr", "const char *", status.text, ((type_, "status"),)))
+            items += _alternatives(f"type:status:{domain}", "type", "", status.type, provides=f"status_{domain}")
+            for kind, texts in (("success", status.success), ("not_ready", status.not_ready), ("oom", status.oom)):
+                items += _alternatives(f"status:{domain}:{kind}", "constant", f"$status_{domain}", texts)
+            params = ((f"$status_{domain}", "status"),)
+            items += _alternatives(f"status:{domain}:text", "expr", "const char *", (status.text,), params=params)
     for kind, names in vendor.constants.items():
-        type_ = _constant_type(kind, runtime, groups, types)
-        if type_ is None:
-            continue
-        for name, texts in names.items():
-            items += [_text_item(f"constant:{kind}:{name}:{i}", "constant", type_, t) for i, t in enumerate(texts)]
+        type_ = _constant_type(kind, runtime, vendor, groups)
+        if type_ is not None:
+            for name, texts in names.items():
+                items += _alternatives(f"constant:{kind}:{name}", "constant", type_, texts)
+    used: dict[str, None] = {}
+    operations: list[ProbeItem] = []
     for name, operation in runtime.operations.items():
-        if operation.group not in groups or not _spellable(operation, types):
+        if operation.group not in groups:
             continue
-        params = tuple((spell_types(param.type, types), param.name) for param in operation.params)
         for index, candidate in enumerate(vendor.bindings.get(name, ())):
-            items.append(
+            used.update(dict.fromkeys(candidate.helpers))
+            operations.append(
                 ProbeItem(
                     id=f"op:{name}:{index}",
-                    returns=_returns(operation, candidate, vendor, types),
-                    params=params,
-                    code=spell_types(candidate.code.value, types),
+                    returns=_returns(operation, candidate, vendor),
+                    params=tuple((param.type, param.name) for param in operation.params),
+                    code=candidate.code.value,
                     form=candidate.form,
-                    helpers=tuple(spell_types(vendor.helpers[h].code.value, types) for h in candidate.helpers),
+                    helpers=tuple(f"helper:{helper}" for helper in candidate.helpers),
                     location=candidate.location,
                     locate=candidate.code.locate,
+                    group=f"op:{name}",
                 )
             )
-    return items
+    for name, helper in vendor.helpers.items():
+        if name in used:
+            code = helper.code
+            items.append(ProbeItem(f"helper:{name}", "", (), code.value, "helper", (), code.location, code.locate))
+    return items + operations
 
 
-def _text_item(
-    id_: str, form: str, returns: str, text: Text, params: tuple[tuple[str, str], ...] = ()
-) -> ProbeItem:
-    return ProbeItem(
-        id=id_, returns=returns, params=params, code=text.value, form=form, helpers=(), location=text.location, locate=text.locate
-    )
+def _alternatives(
+    group: str,
+    form: str,
+    returns: str,
+    texts: Sequence[Text],
+    params: tuple[tuple[str, str], ...] = (),
+    provides: str = "",
+) -> list[ProbeItem]:
+    return [
+        ProbeItem(
+            id=f"{group}:{index}",
+            returns=returns,
+            params=params,
+            code=text.value,
+            form=form,  # type: ignore[arg-type]
+            helpers=(),
+            location=text.location,
+            locate=text.locate,
+            group=group,
+            provides=provides,
+        )
+        for index, text in enumerate(texts)
+    ]
 
 
-def _spellable(operation: Operation, types: Mapping[str, str]) -> bool:
-    texts = [param.type for param in operation.params] + ([operation.returns] if operation.returns else [])
-    return all(name in types for text in texts for name in portable_types(text))
-
-
-def _constant_type(
-    kind: str, runtime: Runtime, groups: frozenset[str], types: Mapping[str, str]
-) -> str | None:
+def _constant_type(kind: str, runtime: Runtime, vendor: Vendor, groups: frozenset[str]) -> str | None:
     """The type of a kind of constants; None when it belongs to a group that the SDK lacks."""
-    if kind in types:
-        return types[kind]
     if kind in runtime.types and runtime.types[kind].group not in groups:
         return None
-    return _FLAGS_TYPE
+    return f"${kind}" if kind in vendor.types else _FLAGS_TYPE
 
 
-def _returns(operation: Operation, candidate: Candidate, vendor: Vendor, types: Mapping[str, str]) -> str:
+def _returns(operation: Operation, candidate: Candidate, vendor: Vendor) -> str:
     result = candidate.result or operation.result
     if result in ("status", "state"):
-        return types[f"status.{status_domain(candidate, operation, vendor)}"]
-    if result == "value" and operation.returns is not None:
-        return spell_types(operation.returns, types)
-    return "void"
+        return f"$status_{status_domain(candidate, operation, vendor)}"
+    return operation.returns if result == "value" and operation.returns is not None else "void"
+
+
+def _existing(report: ProbeReport, group: str, texts: Sequence[Text]) -> tuple[str, ...]:
+    return tuple(text.value for index, text in enumerate(texts) if report.verdicts[f"{group}:{index}"].ok)
 
 
 def _statuses(
-    vendor: Vendor,
-    groups: frozenset[str],
-    types: Mapping[str, str],
-    report: ProbeReport,
-    problems: list[Diagnostic],
+    vendor: Vendor, groups: frozenset[str], report: ProbeReport, problems: list[Diagnostic]
 ) -> dict[str, Status]:
     found = {}
     for domain, status in vendor.statuses.items():
         if domain not in groups:
             continue
-
-        def existing(kind: str, texts: tuple[Text, ...], domain: str = domain) -> tuple[str, ...]:
-            return tuple(t.value for i, t in enumerate(texts) if report.verdicts[f"status:{domain}:{kind}:{i}"].ok)
-
-        success = existing("success", status.success)
+        type_ = report.types.get(f"status_{domain}")
+        if type_ is None:
+            problems.append(_lost(f"the status type of {domain!r}", status.type, f"type:status:{domain}", report))
+            continue
+        success = _existing(report, f"status:{domain}:success", status.success)
         if not success:
-            problems.append(_lost("the success code", status.success, f"status:{domain}:success:0", report))
-        text = report.verdicts[f"status:{domain}:text"]
-        if not text.ok:
+            problems.append(_lost("the success code", status.success, f"status:{domain}:success", report))
+        if not report.verdicts[f"status:{domain}:text:0"].ok:
             problems.append(_lost("the text of a status", (status.text,), f"status:{domain}:text", report))
         found[domain] = Status(
             domain=domain,
-            type=types[f"status.{domain}"],
+            type=type_,
             success=success[0] if success else "",
-            not_ready=existing("not_ready", status.not_ready),
-            oom=existing("oom", status.oom),
+            not_ready=_existing(report, f"status:{domain}:not_ready", status.not_ready),
+            oom=_existing(report, f"status:{domain}:oom", status.oom),
             text_expression=status.text.value,
             macro=status.macro,
         )
@@ -201,14 +176,11 @@ def _constants(
 ) -> dict[str, dict[str, str | None]]:
     found: dict[str, dict[str, str | None]] = {}
     for kind, names in vendor.constants.items():
-        if kind in runtime.types and runtime.types[kind].group not in groups:
-            continue
-        found[kind] = {
-            name: next(
-                (t.value for i, t in enumerate(texts) if report.verdicts[f"constant:{kind}:{name}:{i}"].ok), None
-            )
-            for name, texts in names.items()
-        }
+        if _constant_type(kind, runtime, vendor, groups) is not None:
+            found[kind] = {
+                name: next(iter(_existing(report, f"constant:{kind}:{name}", texts)), None)
+                for name, texts in names.items()
+            }
     return found
 
 
@@ -218,55 +190,62 @@ def _choice(
     candidates = vendor.bindings.get(operation.name, ())
     if operation.group not in groups:
         return Choice(operation, None, status_domain(None, operation, vendor))
-    good: list[tuple[Candidate, Verdict]] = []
     rejected = []
     for index, candidate in enumerate(candidates):
-        verdict = report.verdicts.get(f"op:{operation.name}:{index}")
-        if verdict is not None and verdict.ok:
-            good.append((candidate, verdict))
-        elif verdict is not None:
-            first = verdict.diagnostics[0].location if verdict.diagnostics else candidate.location
-            rejected.append(Rejection(candidate, tuple(d.message for d in verdict.diagnostics), first))
-    good.sort(key=lambda pair: pair[1].deprecated)
-    if not good:
+        verdict = report.verdicts[f"op:{operation.name}:{index}"]
+        if not verdict.ok:
+            place = verdict.diagnostics[0].location if verdict.diagnostics else candidate.location
+            rejected.append(Rejection(candidate, verdict.diagnostics, place))
+    chosen = report.chosen.get(f"op:{operation.name}")
+    if chosen is None:
         if operation.required:
             problems.extend(_required(operation, vendor, rejected))
         return Choice(operation, None, status_domain(None, operation, vendor), tuple(rejected))
-    candidate, verdict = good[0]
+    candidate = candidates[int(chosen.rpartition(":")[2])]
+    verdict = report.verdicts[chosen]
     return Choice(
         operation,
         candidate,
         status_domain(candidate, operation, vendor),
         tuple(rejected),
-        tuple(Declaration(d.name, d.header, d.line) for d in verdict.declarations),
+        tuple(Declaration(use.name, use.header, use.line) for use in verdict.declarations),
         verdict.deprecated,
     )
 
 
-def _required(operation: Operation, vendor: Vendor, rejected: list[Rejection]) -> list[Diagnostic]:
+def _required(operation: Operation, vendor: Vendor, rejected: Sequence[Rejection]) -> list[Diagnostic]:
     if not rejected:
         return [
             Diagnostic(
                 vendor.location,
-                f"{operation.name} is required and {vendor.name} has no binding for it",
-                f"add one under bindings: it must {operation.doc[0].lower()}{operation.doc[1:]}",
+                f"{operation.name} is required, and {vendor.name} has no binding for it",
+                f"add one under bindings; it must do this: {operation.doc}",
+                rule="sdk-required",
             )
         ]
     return [
         Diagnostic(
-            rejection.location,
-            f"{operation.name} is required, and this SDK refuses the binding: {'; '.join(rejection.reasons)}",
-            "add a candidate that this SDK's headers allow",
+            diagnostic.location,
+            f"{operation.name} is required, and this SDK refuses its binding: {diagnostic.message}",
+            diagnostic.hint or "add a candidate that this SDK's headers allow",
+            length=diagnostic.length,
+            rule="sdk-required",
         )
         for rejection in rejected
+        for diagnostic in rejection.diagnostics
     ]
 
 
-def _lost(what: str, texts: tuple[Text, ...], id_: str, report: ProbeReport) -> Diagnostic:
+def _lost(what: str, texts: Sequence[Text], group: str, report: ProbeReport) -> Diagnostic:
     tried = ", ".join(text.value for text in texts)
-    reasons = "; ".join(diagnostic.message for diagnostic in report.verdicts[id_].diagnostics)
+    reasons = "; ".join(
+        diagnostic.message
+        for index in range(len(texts))
+        for diagnostic in report.verdicts[f"{group}:{index}"].diagnostics
+    )
     return Diagnostic(
         texts[-1].location,
         f"this SDK does not have {what} (tried {tried}): {reasons}",
         "add this release's spelling to the vendor schema",
+        rule="sdk-required",
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fl_gen.schema.errors import Diagnostic
 from fl_gen.schema.location import Location
 from fl_gen.schema.runtime import Operation
 from fl_gen.schema.vendor import Candidate, Vendor
@@ -25,7 +26,7 @@ class Rejection:
     """A candidate that the SDK does not allow, with the compiler's words."""
 
     candidate: Candidate
-    reasons: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
     location: Location
 
 
@@ -43,7 +44,7 @@ class Choice:
     status: str
     rejected: tuple[Rejection, ...] = ()
     declarations: tuple[Declaration, ...] = ()
-    deprecated: bool = False
+    deprecated: str | None = None
 
     @property
     def bound(self) -> bool:

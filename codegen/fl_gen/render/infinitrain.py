@@ -1,0 +1,134 @@
+"""The files of an InfiniTrain provider: which template makes which file, under which condition, with what context.
+
+A template's path mirrors the path of the file it makes, so most files need no entry here: every `*.j2` below
+`templates/infinitrain/` is rendered to the same place under `generated/<vendor>/`, with `{vendor}` and `{ccl}` in
+names replaced. The exceptions are data: folders that need a group of the SDK, and those that other modules expand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from fl_gen.render.environment import FileRender, environment_for, render_file
+from fl_gen.render.sdk_view import SdkView
+from fl_gen.resolve.model import Backend
+from fl_gen.schema.name import Name
+
+FRAMEWORK = "infinitrain"
+_SUFFIX = ".j2"
+# Folders that hold no output of their own: macro libraries, and templates that kernels.py renders once per category or op.
+_LIBRARIES = ("_macros/", "native/", "scaffold/", "src/kernels/")
+_ONCE = "backends/"
+# A file whose path contains the key is made only if the SDK has the group.
+_NEEDS_GROUP = {"{ccl}": "ccl", "src/ccl/": "ccl"}
+# A file whose path contains the key is the strategy for the operation, and made only if the SDK cannot do it itself.
+_STRATEGY_FOR = {"src/ccl/{ccl}_average.": "ccl.average_op"}
+
+MARKER = {
+    ".h": "// {}",
+    ".cc": "// {}",
+    ".txt": "# {}",
+    ".cmake": "# {}",
+    ".bash": "# {}",
+    ".py": "# {}",
+    ".yaml": "# {}",
+}
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The text of every file: `generated` relative to generated/<vendor>, `once` relative to backends/<vendor>.
+
+    `sources` maps a generated path to (template, schema nodes).
+    """
+
+    generated: dict[str, str]
+    once: dict[str, str]
+    sources: dict[str, tuple[str, tuple[str, ...]]]
+
+
+def render_infinitrain(backend: Backend, roots: Sequence[Path]) -> Rendered:
+    """Render every file of `backend`. `roots` are template roots, a user's overlays before the shipped one."""
+    from fl_gen.render.kernels import kernel_files, native_files
+
+    trees = tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
+    environment = environment_for(trees)
+    context = base_context(backend)
+    generated: dict[str, str] = {}
+    sources: dict[str, tuple[str, tuple[str, ...]]] = {}
+    once: dict[str, str] = {}
+    for file in [*tree_files(backend, trees), *kernel_files(backend)]:
+        merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
+        generated[file.path] = mark(render_file(environment, merged), file)
+        sources[file.path] = (file.template, file.nodes)
+    for file in [*once_files(trees), *native_files(backend)]:
+        merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
+        once[file.path] = render_file(environment, merged)
+    return Rendered(dict(sorted(generated.items())), dict(sorted(once.items())), sources)
+
+
+def base_context(backend: Backend) -> dict[str, Any]:
+    """What every template sees."""
+    vendor = backend.vendor
+    ccl = vendor.groups["ccl"].name if backend.has_group("ccl") else None
+    blas = vendor.groups["blas"].name if backend.has_group("blas") else None
+    return {
+        "v": vendor.name,
+        "ccl": Name.of(str(ccl)) if ccl is not None else None,
+        "blas": Name.of(str(blas)) if blas is not None else None,
+        "sdk": SdkView(backend),
+        "fw": backend.framework,
+        "vendor": vendor,
+        "ops": backend.ops,
+    }
+
+
+def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
+    """The templates that mirror their output, for the groups that this SDK has."""
+    names = {"vendor": backend.vendor.name.snake}
+    if backend.has_group("ccl"):
+        names["ccl"] = Name.of(str(backend.vendor.groups["ccl"].name)).snake
+    found = []
+    for template in _templates(trees):
+        if template.startswith((*_LIBRARIES, _ONCE)):
+            continue
+        if any(key in template and not backend.has_group(group) for key, group in _NEEDS_GROUP.items()):
+            continue
+        if any(key in template and backend.choice(operation).bound for key, operation in _STRATEGY_FOR.items()):
+            continue
+        path = template.removesuffix(_SUFFIX)
+        for key, value in names.items():
+            path = path.replace("{" + key + "}", value)
+        found.append(FileRender(template, path))
+    return found
+
+
+def once_files(trees: Iterable[Path]) -> list[FileRender]:
+    """The files that are made once and then belong to people."""
+    return [
+        FileRender(template, template.removeprefix(_ONCE).removesuffix(_SUFFIX))
+        for template in _templates(trees)
+        if template.startswith(_ONCE)
+    ]
+
+
+def mark(text: str, file: FileRender) -> str:
+    """`text` under a first line that says what made it, for the kinds of file that have comments."""
+    style = MARKER.get(PurePosixPath(file.path).suffix)
+    if style is None:
+        return text
+    line = style.format(f"Generated by fl-gen from {FRAMEWORK}/{file.template}; do not edit.")
+    if text.startswith("#!"):
+        shebang, _, rest = text.partition("\n")
+        return f"{shebang}\n{line}\n{rest}"
+    return f"{line}\n{text}"
+
+
+def _templates(trees: Iterable[Path]) -> list[str]:
+    found = {
+        path.relative_to(tree).as_posix() for tree in trees for path in tree.rglob(f"*{_SUFFIX}") if path.is_file()
+    }
+    return sorted(found)

@@ -1,0 +1,70 @@
+"""Schemas x SDK -> backend model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fl_gen.resolve.bindings import Prober, choose
+from fl_gen.resolve.model import Backend, SdkInfo
+from fl_gen.resolve.ops import resolve_ops
+from fl_gen.schema.catalog import Schemas
+from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.suggest import suggestion
+from fl_gen.schema.vendor import Vendor
+from fl_gen.sdk.items import ProbeReport
+
+
+class GroupError(FlGenError):
+    """A part of the SDK that was asked for is not there."""
+
+
+def resolve(
+    schemas: Schemas,
+    groups: Collection[str],
+    version: str | None,
+    simulated: bool,
+    libraries_missing: Sequence[str],
+    prober: Prober,
+) -> tuple[Backend, ProbeReport]:
+    """The backend for `schemas.vendor` on an SDK that has `groups`, and the probe's report.
+
+    Raises SchemaError when the SDK cannot do a required operation.
+    """
+    vendor = schemas.vendor
+    present = tuple(name for name in vendor.groups if name in groups)
+    bindings = choose(schemas.runtime, vendor, frozenset(present), prober)
+    info = SdkInfo(
+        name=vendor.sdk.name,
+        version=version,
+        simulated=simulated,
+        groups=present,
+        missing_groups=tuple(name for name in vendor.groups if name not in groups),
+        libraries_missing=tuple(libraries_missing),
+        resource_headers=bindings.report.resource_headers,
+        digest=bindings.report.sdk_digest,
+    )
+    return (
+        Backend(
+            vendor=vendor,
+            framework=schemas.framework,
+            sdk=info,
+            types=bindings.types,
+            statuses=bindings.statuses,
+            constants=bindings.constants,
+            choices=bindings.choices,
+            ops=resolve_ops(schemas.framework, vendor, bindings.choices, frozenset(present)),
+        ),
+        bindings.report,
+    )
+
+
+def required_groups(vendor: Vendor, wanted: Sequence[str]) -> frozenset[str]:
+    """The groups that must be there: the schema's required ones and those `wanted`. Raises GroupError for unknown ones."""
+    for name in wanted:
+        if name not in vendor.groups:
+            hint = suggestion(name, vendor.groups)
+            raise GroupError(
+                f"--require {name}: {vendor.name} has no group of that name; it has {', '.join(vendor.groups)}"
+                + (f"\n  = {hint}" if hint else "")
+            )
+    return frozenset(wanted) | {name for name, group in vendor.groups.items() if group.required}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Sets up what a target of the Makefile needs: Debian packages that are missing, and a virtual environment with fl-gen.
+#   tools/setup.sh demo|test
+# A set-up that is complete is recognised by a stamp and costs nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+what=${1:?usage: tools/setup.sh demo|test}
+python=${PYTHON:-python3}
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+    echo "tools/setup.sh: $python is older than 3.10: set PYTHON to a newer one" >&2
+    exit 2
+}
+
+packages=(libgoogle-glog-dev)
+if [ "$what" = test ]; then
+    packages+=(libgtest-dev libgmock-dev libeigen3-dev clang-16 libclang-rt-16-dev)
+fi
+missing=()
+if command -v dpkg-query >/dev/null; then
+    for package in "${packages[@]}"; do
+        dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+fi
+if [ "${#missing[@]}" -gt 0 ]; then
+    run=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || {
+            echo "tools/setup.sh: install these packages as root, then run this again: ${missing[*]}" >&2
+            exit 2
+        }
+        run=(sudo)
+    fi
+    echo "installing ${missing[*]}"
+    "${run[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+stamp=.venv/.fl-gen-$what
+if [ ! -f "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
+    echo "setting up .venv for '$what'"
+    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$what]"
+    touch "$stamp"
+fi
