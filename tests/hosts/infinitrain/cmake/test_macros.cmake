@@ -70,7 +70,7 @@ function(infini_train_add_test name)
     if(ARG_TEST_FILTER)
       set(_filter TEST_FILTER "${ARG_TEST_FILTER}")
     endif()
-    gtest_discover_tests(${name} ${_filter} DISCOVERY_TIMEOUT 30
+    gtest_discover_tests(${name} ${_filter} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 30
       PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TEST_TIMEOUT} RUN_SERIAL ${ARG_RUN_SERIAL})
   endif()
 endfunction()
