@@ -167,9 +167,11 @@ class Api:
             sections = []
             for section in header.sections:
                 items = tuple(
-                    replace(item, enumerators=tuple(e for e in item.enumerators if has(e.since, e.until)))
-                    if item.enumerators
-                    else item
+                    (
+                        replace(item, enumerators=tuple(e for e in item.enumerators if has(e.since, e.until)))
+                        if item.enumerators
+                        else item
+                    )
                     for item in section.items
                     if has(item.since, item.until)
                 )
@@ -208,7 +210,7 @@ def _enumerator(name: str, value: Any, certainty: str) -> Enumerator:
 def _item(data: Mapping[str, Any], section: Mapping[str, Any]) -> Item:
     kind = next((kind for kind in KINDS if kind in data), None)
     if kind is None:
-        raise ApiError(f"an item of section '{section.get('title')}' has none of the keys {', '.join(KINDS)}: {dict(data)}")
+        raise ApiError(f"an item of section '{section['title']}' has none of the keys {', '.join(KINDS)}: {dict(data)}")
     certainty = data.get("certainty", section["certainty"])
     return Item(
         kind=kind,
@@ -237,7 +239,9 @@ def parse_api(data: Mapping[str, Any]) -> Api:
     return Api(
         vendor=data["vendor"],
         sdk=data["sdk"],
-        versions=tuple(Version(v["version"], dict(v["libraries"]), v["certainty"], v["source"]) for v in data["versions"]),
+        versions=tuple(
+            Version(v["version"], dict(v["libraries"]), v["certainty"], v["source"]) for v in data["versions"]
+        ),
         layout=dict(data["layout"]),
         profile=dict(data["profile"]),
         domains=tuple(Domain(name, d["type"], _results(d["results"])) for name, d in data["domains"].items()),

@@ -1,7 +1,7 @@
 """The header files of a simulated SDK: declarations of an `Api` as C and C++ text.
 
-A pure function of the Api: the probe parses the result as in-memory files, `fl-gen sim build` writes it. Plain string work
-without a template engine: it must not cost more than the parse of what it makes.
+A pure function of the Api: the probe parses the result as in-memory files, `fl-gen sim build` writes it. Plain string
+work without a template engine: it must not cost more than the parse of what it makes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def function_name(declaration: str) -> str:
 
 def numbers(version: Version, library: str) -> dict[str, str]:
     """Major, minor and patch of `library` in `version`."""
-    parts = (version.libraries[library].split(".") + ["0", "0"])[:3]
+    parts = [*version.libraries[library].split("."), "0", "0"][:3]
     return dict(zip(("major", "minor", "patch"), parts, strict=True))
 
 

@@ -1,7 +1,7 @@
 """A simulated SDK as files: headers, library sources over the engine, and what builds and finds them.
 
-`render_sim_sdk` is a pure function of an `Api`; `output.simbuild` writes and compiles what it gives. The libraries are a
-TEST DOUBLE of the vendor's: same names, types and prototypes, no device behind them.
+`render_sim_sdk` is a pure function of an `Api`; `output.simbuild` writes and compiles what it gives. The libraries are
+a TEST DOUBLE of the vendor's: same names, types and prototypes, no device behind them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fl_gen.render.contract import data_root
 from fl_gen.render.environment import FileRender, environment_for, render_file
 from fl_gen.render.simapi import Api, ApiError, Domain, Item, Library, Translation, Version
 from fl_gen.render.simheaders import BANNER, function_name, render_headers, strip_defaults
+from fl_gen.schema.paths import data_dir
 
 TEMPLATES = "simsdk"
 
@@ -24,7 +24,7 @@ MARKER_FILE = "share/fl-sim.txt"
 
 def templates_dir() -> Path:
     """The shipped templates of simulated SDKs."""
-    return data_root() / "templates" / TEMPLATES
+    return data_dir() / "templates" / TEMPLATES
 
 
 def package_name(api: Api) -> str:
@@ -76,7 +76,9 @@ def _engine(result: str) -> str:
     return "k" + "".join(part.capitalize() for part in result.split("_"))
 
 
-def _chosen(results: tuple[tuple[str, tuple[str, ...]], ...], known: dict[str, int | str], where: str) -> Iterator[tuple[str, str]]:
+def _chosen(
+    results: tuple[tuple[str, tuple[str, ...]], ...], known: dict[str, int | str], where: str
+) -> Iterator[tuple[str, str]]:
     for result, names in results:
         name = next((name for name in names if name in known), None)
         if name is None:

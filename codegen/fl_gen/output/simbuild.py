@@ -1,0 +1,280 @@
+"""Building a simulated SDK: files on disk, libraries compiled, all or nothing.
+
+The result is laid out as the vendor's SDK, so that the ordinary code path finds it (`--sdk DIR`). A build is staged
+beside its target and renamed into place; a target that was made from the same inputs is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fl_gen.render.simapi import Api
+from fl_gen.render.simsdk import render_sim_sdk
+from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.paths import data_dir
+
+RECORD = "fl-sim.json"
+SANITIZERS = frozenset({"address", "undefined", "leak", "thread"})
+_TAIL = 40  # lines of compiler output that a message shows
+_PLAIN_FLAGS = ("-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra")
+_QUIET_FLAGS = ("-Wno-unused-parameter", "-Wno-unused-function")
+
+
+class SimBuildError(FlGenError):
+    """A simulated SDK that could not be built; nothing was changed."""
+
+
+@dataclass(frozen=True)
+class SimBuild:
+    """What was built where. `fresh` is False when the folder already held the same build."""
+
+    root: Path
+    version: str
+    libraries: tuple[str, ...]
+    fresh: bool
+
+
+@dataclass(frozen=True)
+class SimBuildOptions:
+    """How to build. `sanitize`: names for -fsanitize=, comma separated. `tool`: cmake, compiler, or None for the best."""
+
+    sanitize: str = ""
+    jobs: int = 2
+    compiler: str | None = None
+    tool: str | None = None
+    keep_sources: bool = True
+
+
+def engine_dir() -> Path:
+    """The engine's sources: `simulator/` beside the schemas."""
+    return data_dir() / "simulator"
+
+
+def check_sanitizers(text: str) -> str:
+    """`text` in canonical form. Raises SimBuildError for an unknown name or for a pair that compilers refuse."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in SANITIZERS]
+    if unknown:
+        raise SimBuildError(f"unknown sanitizer {', '.join(unknown)}; known are {', '.join(sorted(SANITIZERS))}")
+    if "thread" in names and ({"address", "leak"} & set(names)):
+        raise SimBuildError("the thread sanitizer cannot be combined with address or leak")
+    return ",".join(sorted(set(names)))
+
+
+def build_sim_sdk(
+    api: Api,
+    wanted: str | None,
+    out_dir: Path,
+    options: SimBuildOptions | None = None,
+    engine: Path | None = None,
+) -> SimBuild:
+    """Write and compile the simulated SDK of `api` into `out_dir`.
+
+    `wanted` is a version or the start of one (None: the newest). `out_dir` may be missing, empty, or an earlier build;
+    anything else is refused. Raises SimBuildError with what failed and what to do, and leaves `out_dir` as it was.
+    """
+    options = options or SimBuildOptions()
+    sanitize = check_sanitizers(options.sanitize)
+    version = api.find_version(wanted)
+    files = render_sim_sdk(api, version.version)
+    engine = engine or engine_dir()
+    if not (engine / "include" / "fl_sim" / "engine.h").is_file():
+        raise SimBuildError(f"{engine}: the sources of the simulator engine are missing; reinstall fl-gen")
+    libraries = tuple(library.name for library in api.at(version).libraries)
+    out_dir = Path(os.path.abspath(out_dir))
+    compiler = _compiler(options.compiler)
+    record = {
+        "what": "simulated SDK (a test double), built by fl-gen",
+        "vendor": api.vendor,
+        "version": version.version,
+        "sanitize": sanitize,
+        "inputs": _digest(files, engine, compiler, sanitize),
+    }
+    out_dir.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(out_dir):
+        earlier = _earlier(out_dir)
+        wanted_files = [out_dir / api.layout["library"] / f"lib{name}.so" for name in libraries]
+        if earlier == record and all(path.is_file() for path in wanted_files):
+            return SimBuild(out_dir, version.version, libraries, fresh=False)
+        stage = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.", dir=out_dir.parent))
+        try:
+            _write(stage, files)
+            _compile(stage, api.layout, libraries, engine, compiler, sanitize, options)
+            (stage / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            if not options.keep_sources:
+                shutil.rmtree(stage / "src")
+            stage.chmod(0o755)
+            _swap(stage, out_dir)
+        except OSError as error:
+            raise SimBuildError(f"{out_dir}: cannot be written: {error.strerror} ({error.filename})") from error
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    return SimBuild(out_dir, version.version, libraries, fresh=True)
+
+
+def _compiler(wanted: str | None) -> str:
+    for name in (wanted, os.environ.get("CXX"), "c++", "g++", "clang++"):
+        if name and shutil.which(shlex.split(name)[0]):
+            return name
+    missing = wanted or os.environ.get("CXX")
+    what = f"{missing}: no such compiler" if missing else "no C++ compiler was found"
+    raise SimBuildError(f"{what}; install g++ or clang++, or name one with CXX")
+
+
+def _digest(files: Mapping[str, str], engine: Path, compiler: str, sanitize: str) -> str:
+    """Of everything that a build depends on, the compiler's version included."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path}\0{files[path]}\0".encode())
+    sources = (p for p in engine.rglob("*") if p.suffix in (".h", ".cc", ".txt"))
+    for source in sorted(p for p in sources if "tests" not in p.relative_to(engine).parts):
+        digest.update(str(source.relative_to(engine)).encode() + b"\0" + source.read_bytes() + b"\0")
+    version = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, check=False).stdout
+    digest.update(f"{compiler}\0{version}\0{sanitize}\0{os.environ.get('CXXFLAGS', '')}".encode())
+    return digest.hexdigest()
+
+
+def _earlier(out_dir: Path) -> object:
+    """The record of the build in `out_dir`, None if there is nothing.
+
+    Raises SimBuildError if the folder is somebody else's.
+    """
+    if not out_dir.exists():
+        return None
+    if not out_dir.is_dir():
+        raise SimBuildError(f"{out_dir}: is a file; name a folder")
+    try:
+        return json.loads((out_dir / RECORD).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if any(out_dir.iterdir()):
+            raise SimBuildError(
+                f"{out_dir}: is not empty and holds no simulated SDK; name another folder or remove it"
+            ) from None
+        return None
+    except (OSError, ValueError):
+        return "unreadable"  # an earlier build whose record is damaged: build again
+
+
+def _write(root: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _compile(
+    stage: Path,
+    layout: Mapping[str, str],
+    libraries: Sequence[str],
+    engine: Path,
+    compiler: str,
+    sanitize: str,
+    options: SimBuildOptions,
+) -> None:
+    cmake = shutil.which("cmake") if options.tool in (None, "cmake") else None
+    if options.tool == "cmake" and cmake is None:
+        raise SimBuildError("cmake was not found; install it (pip install cmake) or build with the compiler alone")
+    if cmake is not None:
+        _with_cmake(cmake, stage, engine, compiler, sanitize, options.jobs)
+    else:
+        _with_compiler(stage, layout, libraries, engine, compiler, sanitize)
+
+
+def _with_cmake(cmake: str, stage: Path, engine: Path, compiler: str, sanitize: str, jobs: int) -> None:
+    build = stage / "build"
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    command = [
+        cmake,
+        *generator,
+        "-S",
+        str(stage),
+        "-B",
+        str(build),
+        f"-DFL_SIM_ENGINE_DIR={engine}",
+        f"-DSANITIZE={sanitize}",
+        "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g",
+    ]
+    _run(command, {"CXX": compiler})
+    _run([cmake, "--build", str(build), "--parallel", str(jobs)], {})
+    shutil.rmtree(build)
+
+
+def _with_compiler(
+    stage: Path, layout: Mapping[str, str], libraries: Sequence[str], engine: Path, compiler: str, sanitize: str
+) -> None:
+    """Without CMake: one command per library, the engine inside the first."""
+    target = stage / layout["library"]
+    target.mkdir(parents=True, exist_ok=True)
+    include = ["-I", str(stage / layout["include"]), "-I", str(engine / "include"), "-I", str(engine / "src")]
+    flags = [
+        *_PLAIN_FLAGS,
+        *_QUIET_FLAGS,
+        *shlex.split(os.environ.get("CXXFLAGS", "")),
+        "-Wl,-rpath,$ORIGIN",
+        "-pthread",
+    ]
+    if sanitize:
+        flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
+    for index, name in enumerate(libraries):
+        command = [*shlex.split(compiler), *flags, *include, str(stage / "src" / f"{name}.cc")]
+        if index == 0:
+            command += [str(path) for path in sorted((engine / "src").glob("*.cc"))]
+        else:
+            command += ["-L", str(target), f"-l{libraries[0]}"]
+        _run([*command, "-lrt", "-o", str(target / f"lib{name}.so")], {})
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    result = subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if result.returncode != 0:
+        tail = "\n".join(result.stdout.rstrip().split("\n")[-_TAIL:])
+        raise SimBuildError(
+            f"the simulated SDK does not build: `{Path(command[0]).name}` failed with exit code {result.returncode}; "
+            f"its last lines:\n{tail}"
+        )
+
+
+@contextlib.contextmanager
+def _lock(out_dir: Path) -> Iterator[None]:
+    """One build of a folder at a time, also between processes; the lock goes with the process."""
+    name = hashlib.sha256(str(out_dir).encode()).hexdigest()[:16]
+    path = Path(tempfile.gettempdir()) / f"fl-sim-{os.getuid()}-{name}.lock"
+    with path.open("w", encoding="utf-8") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _swap(stage: Path, out_dir: Path) -> None:
+    """Put `stage` where `out_dir` is. An earlier build is moved away first and comes back if that fails."""
+    if not out_dir.exists():
+        stage.rename(out_dir)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.old.", dir=out_dir.parent)) / "sdk"
+    out_dir.rename(old)
+    try:
+        stage.rename(out_dir)
+    except OSError:
+        old.rename(out_dir)
+        raise
+    finally:
+        shutil.rmtree(old.parent, ignore_errors=True)
