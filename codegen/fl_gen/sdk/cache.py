@@ -1,12 +1,14 @@
 """Keeps outcomes of probes, by content, in the user's cache folder.
 
-An entry is found by what was asked (items, headers, folders, flags, compiler headers, libclang) and holds only if every
-header that was read still has the same content and every folder of the include path still lists the same names: a new file
-there can shadow one that was read. Nothing that goes wrong with a cache stops a run; the probe is then simply made again.
+An entry is found by what was asked (items, headers, folders, flags, compiler headers, libclang) and holds only if
+every header that was read still has the same content and every folder of the include path still lists the same names: a
+new file there can shadow one that was read. Nothing that goes wrong with a cache stops a run; the probe is then made
+again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -51,7 +53,8 @@ class Cache:
             "memory": {path: _sha(text) for path, text in sorted(memory.items())},
             "shims": [[one.name, list(one.dirs), {p: _sha(t) for p, t in sorted(one.files.items())}] for one in shims],
             "items": [
-                [i.id, i.returns, i.params, i.code, i.form, i.helpers, i.choice, i.provides, i.strict_typedefs] for i in items
+                [i.id, i.returns, i.params, i.code, i.form, i.helpers, i.choice, i.provides, i.strict_typedefs]
+                for i in items
             ],
         }
         key = _sha(json.dumps(question, sort_keys=True, ensure_ascii=True))
@@ -122,10 +125,8 @@ class Entry:
             pass
         finally:
             if temporary is not None:
-                try:
+                with contextlib.suppress(OSError):
                     os.unlink(temporary)
-                except OSError:
-                    pass
 
     def _listings(self, headers: Iterable[HeaderRead]) -> dict[str, str]:
         """A digest of the names in every folder where an #include of these headers looks."""
@@ -164,7 +165,8 @@ def library_identity() -> str:
 
 def _own_code() -> str:
     """A digest over this package's files: an answer of another fl-gen does not count."""
-    entries = [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(os.path.dirname(__file__)) if e.is_file()]
+    with os.scandir(os.path.dirname(__file__)) as scan:
+        entries = [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in scan if e.is_file()]
     return _sha(repr(sorted(entries)))
 
 

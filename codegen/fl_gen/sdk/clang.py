@@ -78,7 +78,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Parsed:
-    """A parsed unit: libclang's object, kept alive here, its diagnostics, and the files it read with their includers."""
+    """A parsed unit: libclang's object, kept alive here, its diagnostics, and the files it read."""
 
     unit: Any
     messages: tuple[Message, ...]
@@ -119,7 +119,8 @@ def parse(main: str, text: bytes, arguments: Sequence[str], files: Mapping[str, 
             )
         except cindex.TranslationUnitLoadError as error:
             raise SdkError(
-                f"libclang could not parse at all ({error})", "check the include folders; `fl-gen doctor` shows libclang"
+                f"libclang could not parse at all ({error})",
+                "check the include folders, or reinstall it: pip install --force-reinstall libclang==18.1.1",
             ) from error
     return Parsed(unit, tuple(_messages(unit.diagnostics)))
 
@@ -145,14 +146,14 @@ def _place(location: Any) -> Place:
 def load() -> Any:
     """The clang.cindex module, with its library loaded; SdkError that names the remedy if it cannot be."""
     try:
-        from clang import cindex  # type: ignore[import-untyped]
+        from clang import cindex
 
         cindex.conf.get_cindex_library()
     except ImportError as error:
-        raise SdkError("the Python package libclang is missing", "pip install 'libclang>=18'") from error
+        raise SdkError("the Python package libclang is missing", "pip install libclang==18.1.1") from error
     except Exception as error:  # LibclangError, OSError: the loader's own text says what it could not open
         raise SdkError(
-            f"libclang cannot be loaded: {error}", "pip install --force-reinstall 'libclang>=18'"
+            f"libclang cannot be loaded: {error}", "pip install --force-reinstall libclang==18.1.1"
         ) from error
     return cindex
 

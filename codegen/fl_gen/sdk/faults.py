@@ -27,9 +27,8 @@ class HeaderTrouble(Exception):
                 header = unit.include_at(place.offset) or unit.includes.get(0, "the SDK")
                 faults.append(HeaderFault(Location(header), message.text))
                 continue
-            chain = tuple(
-                Location(file, max(1, line)) for file, line in parsed.includers(place.file) if file and file != MAIN_FILE
-            )
+            includers = parsed.includers(place.file)
+            chain = tuple(Location(file, max(1, line)) for file, line in includers if file not in ("", MAIN_FILE))
             where = Location(place.file or "the SDK", max(1, place.line), max(1, place.column))
             faults.append(HeaderFault(where, message.text, chain))
         self.faults = tuple(faults)
@@ -47,7 +46,7 @@ class HeaderTrouble(Exception):
 
 def header_error(troubles: Sequence[HeaderTrouble], folders: Sequence[str]) -> SdkHeaderError:
     """The error to show: of all sets of compiler headers that were tried, the one that came furthest."""
-    best = min(troubles, key=lambda trouble: (trouble.missing is not None and _standard(trouble.missing), trouble.count))
+    best = min(troubles, key=lambda one: (one.missing is not None and _standard(one.missing), one.count))
     searched = ", ".join(folders) or "no folder"
     missing = best.missing
     if missing is None:
@@ -55,7 +54,7 @@ def header_error(troubles: Sequence[HeaderTrouble], folders: Sequence[str]) -> S
     elif _standard(missing):
         remedy = f"install a C++ compiler: the SDK's headers include <{missing}>, which none on this machine provides"
     else:
-        remedy = f"add the folder that holds {missing} to the SDK (looked in: {searched}), or name a complete SDK with --sdk"
+        remedy = f"name a complete SDK with --sdk, or give the folder that holds {missing} too (looked in {searched})"
     return SdkHeaderError(best.faults, remedy)
 
 

@@ -17,9 +17,9 @@ Form = Literal["expr", "body", "type", "constant", "helper"]
 class ProbeItem:
     """One piece of C++ to ask the compiler about.
 
-    `form` says what `code` is: `expr` one expression whose value is returned (or dropped when `returns` is void), `body`
-    the statements of a function, `type` a type, `constant` an expression that must convert to `returns` without narrowing,
-    `helper` declarations at namespace scope that other items name in `helpers` by this item's id.
+    `form` says what `code` is: `expr` one expression whose value is returned (or dropped when `returns` is void),
+    `body` the statements of a function, `type` a type, `constant` an expression that must convert to `returns` without
+    narrowing, `helper` declarations at namespace scope that other items name in `helpers` by this item's id.
 
     `$name` in a type text or in `code` stands for the chosen `type` item that has `provides="name"`.
     `group` joins the alternatives for one thing (all candidates of an operation): the first that is valid and not
@@ -157,7 +157,7 @@ class HeaderFault:
 
 
 class SdkHeaderError(SdkError):
-    """The headers themselves do not parse, so there is no verdict on anything (a broken header turns types into int)."""
+    """The headers do not parse, so there is no verdict on anything: a broken header silently turns types into int."""
 
     def __init__(self, faults: tuple[HeaderFault, ...], remedy: str) -> None:
         self.faults = faults

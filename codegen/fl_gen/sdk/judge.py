@@ -13,6 +13,7 @@ from .faults import HeaderTrouble, header_error
 from .items import Finding, Outcome, ProbeItem
 from .reads import headers_read
 from .shims import Shims
+from .suggest import add_suggestions, wants_suggestions
 from .unit import MAIN_FILE, build, placeholders
 from .uses import uses_of
 
@@ -55,8 +56,9 @@ class _Judge:
         last = last or self._parse([])
         read = headers_read(last.parsed, self.headers, self.folders, self.memory, self.shims)
         uses = uses_of(last, read, self.folders, self.memory)
+        findings = self._suggest(chosen, last)
         return Outcome(
-            findings={item.id: self.findings.get(item.id, ()) for item in self.items},
+            findings={item.id: findings.get(item.id, ()) for item in self.items},
             deprecated=self.deprecated,
             uses=uses,
             chosen=chosen,
@@ -67,6 +69,15 @@ class _Judge:
             parses=self.parses,
         )
 
+    def _suggest(self, chosen: Mapping[str, str | None], last: Round) -> Mapping[str, tuple[Finding, ...]]:
+        lost = [item for item in self.items if item.id in self.findings and chosen[item.choice] is None]
+        if not any(wants_suggestions(self.findings[item.id]) for item in lost):
+            return self.findings
+        from .headers import read_tree, sdk_names
+
+        sdk = read_tree(last.parsed, sdk_names(self.folders))
+        return add_suggestions(lost, self.findings, chosen, self.types, sdk)
+
     # -- before any parse ---------------------------------------------------------------------------------------------
 
     def _lex(self) -> None:
@@ -74,7 +85,8 @@ class _Judge:
         for item in self.items:
             found = list(lex.check(item.code, item.form))
             for name in sorted(placeholders(item) - provided):
-                found.append(Finding(f"there is no portable type ${name}", max(0, item.code.find(f"${name}")), len(name) + 1))
+                offset = max(0, item.code.find(f"${name}"))
+                found.append(Finding(f"there is no portable type ${name}", offset, len(name) + 1))
             for helper in item.helpers:
                 if helper not in self.by_id or self.by_id[helper].form != "helper":
                     found.append(Finding(f"there is no helper {helper}", 0, rule="sdk-candidate"))

@@ -1,7 +1,8 @@
 """Reads one candidate on its own, before any compiler sees it next to others.
 
-A candidate that opens a comment, leaves a bracket or a quote open or issues a preprocessor directive could hide or change
-the candidates after it. Such text is refused here, so that what reaches the compiler stays inside its own function.
+A candidate that opens a comment, leaves a bracket or a quote open or issues a preprocessor directive could hide or
+change the candidates after it. Such text is refused here, so that what reaches the compiler stays inside its own
+function. Only helpers, which are printed as they are, may hold comments, and those must end.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _TOKEN = re.compile(
       |(?P<number>\.?[0-9](?:'?[0-9A-Za-z_]|[eEpP][+-]|\.)*)
       |(?P<placeholder>\$[a-z][a-z0-9_]*)
       |(?P<splice>\\\n)
+      |(?P<whole_comment>//[^\n\\]*(?=\n|$)|/\*(?:[^*]|\*(?!/))*\*/)
       |(?P<comment>//|/\*)
       |(?P<digraph><%|%>|<:(?!:(?![:>]))|:>|%:)
       |(?P<trigraph>\?\?[=/'()!<>-])
@@ -35,7 +37,7 @@ _TOKEN = re.compile(
 )
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _REFUSED = {
-    "comment": "a candidate may not hold a comment; put the text under note: or source:",
+    "comment": "a comment that does not end here",
     "raw": "a candidate may not hold a raw string literal",
     "digraph": "a candidate may not use digraphs",
     "trigraph": "a candidate may not use trigraphs",
@@ -117,6 +119,10 @@ def argument(code: str, offset: int, number: int) -> tuple[int, int] | None:
 
 def _fault(token: Token, open_brackets: list[Token], form: Form, code: str) -> Finding | None:
     text, kind = token.text, token.kind
+    if kind == "whole_comment":
+        if form == "helper":
+            return None
+        return _refuse("a candidate may not hold a comment; put the text under note: or source:", token.offset, 2)
     if kind in _REFUSED:
         return _refuse(_REFUSED[kind], token.offset, len(text.rstrip("\n")))
     if kind == "bad":
@@ -140,7 +146,7 @@ def _fault(token: Token, open_brackets: list[Token], form: Form, code: str) -> F
         if opener.text != _CLOSES[text]:
             return _refuse(f"'{text}' does not close the '{opener.text}' before it", token.offset)
     elif not open_brackets and form in ("expr", "type", "constant"):
-        what = {"expr": "an expr: is one expression", "type": "a type is one type", "constant": "a constant is one value"}
+        what = {"expr": "an expr: is one expression", "type": "a type is one type", "constant": "this is one value"}
         if text == ";":
             hint = "write statements under body:" if form == "expr" else "leave out the ';'"
             return Finding(f"{what[form]}, and ';' ends a statement", token.offset, 1, hint, "sdk-candidate")

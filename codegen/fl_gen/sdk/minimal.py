@@ -1,8 +1,8 @@
 """Minimal C headers, in memory, for machines without a compiler.
 
 They are made from the macros that clang itself defines for its target, so sizes and ranges are the target's own. They
-declare what headers of accelerator runtimes use: types, limits and the commonest functions; a header that needs more gives
-an error and so no verdict, never a wrong one.
+declare what headers of accelerator runtimes use: types, limits and the commonest functions; a header that needs more
+gives an error and so no verdict, never a wrong one.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def library_files() -> dict[str, str]:
             "cstdbool": _std("stdbool.h"),
             "climits": _std("limits.h"),
             "cfloat": _std("float.h"),
-            "cstring": _std("string.h", "size_t", "memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp", "strncmp"),
+            "cstring": _std("string.h", "size_t", "memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp"),
             "cstdlib": _std("stdlib.h", "size_t", "malloc", "calloc", "realloc", "free", "abort", "exit", "getenv"),
             "cstdio": _std("stdio.h", "FILE", "printf", "fprintf", "snprintf", "fopen", "fclose"),
             "cmath": _std("math.h", "fabs", "sqrt", "pow", "exp", "log", "ceil", "floor"),
@@ -283,7 +283,8 @@ def _stdint() -> str:
         lines.append(f"#define {name.upper()}_MAX __{name.upper()}_MAX__")
     lines.append("#define SIZE_MAX __SIZE_MAX__")
     lines.append("#define PTRDIFF_MAX __PTRDIFF_MAX__")
-    return "#define FL_GEN_PASTE_(a, b) a##b\n#define FL_GEN_PASTE(a, b) FL_GEN_PASTE_(a, b)\n" + "\n".join(lines) + "\n"
+    paste = ["#define FL_GEN_PASTE_(a, b) a##b", "#define FL_GEN_PASTE(a, b) FL_GEN_PASTE_(a, b)"]
+    return "\n".join([*paste, *lines]) + "\n"
 
 
 def _inttypes() -> str:
@@ -295,8 +296,9 @@ def _inttypes() -> str:
 
 
 def _float() -> str:
-    names = ("DIG", "MANT_DIG", "MAX_EXP", "MIN_EXP", "MAX", "MIN", "EPSILON", "DENORM_MIN")
+    names = ("DIG", "MANT_DIG", "MAX_EXP", "MIN_EXP", "MAX", "MIN", "EPSILON")
     kinds = ("FLT", "DBL", "LDBL")
     lines = [f"#define {kind}_{name} __{kind}_{name}__" for kind in kinds for name in names]
+    lines += [f"#define {kind}_TRUE_MIN __{kind}_DENORM_MIN__" for kind in kinds]
     lines += ["#define FLT_RADIX __FLT_RADIX__", "#define DECIMAL_DIG __DECIMAL_DIG__"]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,8 @@
 """Asks the compiler which candidates the SDK at hand allows.
 
-Every candidate goes into one translation unit, in a function of its own, and libclang parses it against the SDK's headers.
-What clang reports inside a candidate belongs to it; what it reports anywhere else means that there is no verdict at all.
-The candidates that would be used are then parsed once more without the others, which must give no error.
+Every candidate goes into one translation unit, in a function of its own, and libclang parses it against the SDK's
+headers. What clang reports inside a candidate belongs to it; what it reports anywhere else means that there is no
+verdict at all. The candidates that would be used are then parsed once more without the others, which must give no error.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def probe(
 ) -> ProbeReport:
     """The verdict on each item against `headers`, found in `include_dirs`.
 
-    `memory` holds further header files by absolute path, which need not exist (a simulated SDK). `shims` are the sets of
-    compiler headers to try, in order; None finds them. SdkHeaderError if the headers themselves do not parse.
+    `memory` holds further header files by absolute path, which need not exist (a simulated SDK). `shims` are the sets
+    of compiler headers to try, in order; None finds them. SdkHeaderError if the headers themselves do not parse.
     """
     ids = [item.id for item in items]
     if len(set(ids)) != len(ids):

@@ -18,9 +18,14 @@ STRUCT, UNION, CLASS, ENUM, FIELD, ENUM_CONSTANT, FUNCTION, VARIABLE, PARAMETER 
 TYPEDEF, NAMESPACE_KIND, LINKAGE, TYPE_ALIAS = 20, 22, 23, 36
 UNEXPOSED_EXPRESSION, DECLARATION_REFERENCE, CALL, COMPOUND, RETURN = 100, 101, 103, 202, 214
 CASTS = {117, 124, 125, 126, 127, 128}  # C style, static, dynamic, reinterpret, const, functional
-_WORDS = frozenset(
-    ["alignas", "alignof", "and", "auto", "bool", "break", "case", "catch", "char", "class", "const", "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "false", "final", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "reinterpret_cast", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while"]
-)
+_KEYWORDS = """
+alignas alignof and auto bool break case catch char class const const_cast constexpr continue decltype default delete do
+double dynamic_cast else enum explicit false final float for friend goto if inline int long mutable namespace new noexcept
+not nullptr operator or private protected public register reinterpret_cast return short signed sizeof static static_assert
+static_cast struct switch template this thread_local throw true try typedef typename union unsigned using virtual void
+volatile wchar_t while
+"""
+_WORDS = frozenset(_KEYWORDS.split())
 _USABLE = {STRUCT, UNION, CLASS, ENUM, ENUM_CONSTANT, FUNCTION, VARIABLE, TYPEDEF, TYPE_ALIAS}
 
 
@@ -182,7 +187,7 @@ def _mixed_in(function: Any, span: Span) -> Iterator[Finding]:
             if fault is not None:
                 want, have = fault
                 offset = span.offset(values[0].extent.start.offset)
-                text = f"the result is {have} where {want} is wanted; both are {_alias_of(result)}, so the compiler accepts it"
+                text = f"the result is {have} where {want} is wanted; both are {_alias_of(result)} to the compiler"
                 yield Finding(text, offset, 1, None, "sdk-typedef")
 
 
@@ -199,7 +204,7 @@ def _mixed_call(call: Any, span: Span) -> Iterator[Finding]:
         offset = span.offset(extent.start.offset)
         text = (
             f"argument {number} of {callee.spelling} is {want}, and this is {have}; "
-            f"both are {_alias_of(parameter.type)}, so the compiler accepts it"
+            f"both are {_alias_of(parameter.type)} to the compiler"
         )
         file, line = place(callee)
         hint = f"{callee.spelling} is declared at {file.rsplit('/', 1)[-1]}:{line}"
@@ -244,7 +249,7 @@ def _typedef(type_: Any) -> str | None:
                 continue
             return None if name in _STANDARD else name
         pointee = type_.get_pointee()
-        if pointee.kind.value == 0:
+        if pointee._kind_id == 0:  # Invalid: not a pointer
             return None
         type_ = pointee
     return None
@@ -266,8 +271,7 @@ def _opaque(type_: Any) -> bool:
 
 
 _INTEGERS = frozenset(
-    ["int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long", "short", "unsigned short"]
-    + ["char", "signed char", "unsigned char"]
+    f"{sign}{size}" for sign in ("", "signed ", "unsigned ") for size in ("int", "long", "long long", "short", "char")
 )
 
 

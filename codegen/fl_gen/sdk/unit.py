@@ -18,7 +18,7 @@ _NEEDS_ALIAS = re.compile(r"[(\[]")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of bytes at `start` that is the code's characters from `source` on; `length` characters, or replaced text."""
+    """A run of bytes that is the code's text from character `source` on, or what stands for a `$name` there."""
 
     start: int
     end: int
@@ -104,7 +104,7 @@ def build(headers: Sequence[str], items: Iterable[ProbeItem], types: Mapping[str
     """
     unit = Unit()
     for header in headers:
-        if not header or any(c in header for c in "<>\"\n\r\\"):
+        if not header or any(c in header for c in '<>"\n\r\\'):
             raise ValueError(f"not a header name: {header!r}")
         unit.includes[len(unit.text)] = header
         unit.text += f"#include <{header}>\n".encode()

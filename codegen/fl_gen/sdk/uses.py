@@ -16,7 +16,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.M
 def uses_of(
     last: Round, read: Sequence[HeaderRead], folders: Sequence[str], memory: Mapping[str, str]
 ) -> dict[str, tuple[Use, ...]]:
-    """By item id, the SDK's declarations that it uses, in the order of its text. The compiler's own headers do not count."""
+    """By item id, the SDK's declarations that it uses, in the order of its text, those of other headers left out."""
     own = {header.path for header in read if header.sdk}
     macros: dict[str, Use] | None = None
     result: dict[str, tuple[Use, ...]] = {}

@@ -1,0 +1,202 @@
+"""Did-you-mean for names that an SDK lacks. libclang gives none, so names are compared part by part, then signatures.
+
+Accelerator runtimes say the same things in different words; the words below are what their names are made of. The
+ranking knows no vendor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import TypeVar
+
+from . import lex
+from .items import Finding, ProbeItem
+from .model import Function, Sdk
+from .unit import spell
+
+T = TypeVar("T")
+
+_LEAST = 0.6  # below this a name is not like the one asked for
+_MOST = 2  # suggestions shown
+_UNKNOWN = re.compile(
+    r"(?:use of undeclared identifier|unknown type name|unknown class name|no (?:type|member) named) '(?:\w+::)*(\w+)'"
+)
+_NOT_VIABLE = re.compile(r"no matching function for call to '(\w+)'")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# Words for one thing: each maps to the parts it stands for.
+_WORDS = {
+    "malloc": ("mem", "alloc"),
+    "memcpy": ("mem", "copy"),
+    "memset": ("mem", "set"),
+    "memory": ("mem",),
+    "trans": ("copy",),
+    "cpy": ("copy",),
+    "stream": ("queue",),
+    "event": ("notifier",),
+    "kind": ("dir",),
+    "direction": ("dir",),
+    "synchronize": ("sync",),
+    "synchronise": ("sync",),
+    "allocate": ("alloc",),
+    "device": ("dev",),
+    "properties": ("prop",),
+    "attribute": ("attr",),
+    "error": ("status",),
+    "ret": ("status",),
+    "result": ("status",),
+    "string": ("str",),
+    "record": ("place",),
+    "elapsed": ("duration",),
+    "init": ("create",),
+    "async": ("async",),
+    "redop": ("reduce", "op"),
+    "red": ("reduce",),
+    "comms": ("comm",),
+    "rank": ("rank",),
+    "t": (),
+}
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name in their common form: cnrtMallocAsync -> cnrt, mem, alloc, async."""
+    words: list[str] = []
+    for part in _PART.findall(name):
+        word = part.lower()
+        words += _WORDS.get(word, (word,))
+    return words
+
+
+class Suggester:
+    """Ranks an SDK's names by likeness to one that it lacks."""
+
+    def __init__(self, sdk: Sdk) -> None:
+        self._sdk = sdk
+        self._parts: dict[str, list[str]] = {}
+
+    def functions(self, name: str, arguments: Sequence[str | None]) -> list[Function]:
+        """Functions like `name` for a call with arguments of these types (None: not known)."""
+        scored = []
+        for function in self._sdk.functions.values():
+            likeness = self._likeness(name, function.name)
+            if likeness > 0.35:
+                scored.append((likeness + 0.25 * _fit(function, arguments), function))
+        return [function for score, function in _best(scored) if score >= _LEAST]
+
+    def types(self, name: str) -> list[str]:
+        """Types like `name`. What an enum's constants are called tells what the enum is about."""
+        scored = []
+        for other in self._sdk.type_names():
+            score = self._likeness(name, other)
+            enum = self._sdk.enums.get(other)
+            if enum is not None and enum.values:
+                wanted = set(parts(name)[1:])
+                said = set(parts(enum.values[0].name)) & set(parts(enum.values[-1].name))
+                score += 0.15 * len(wanted & said) / max(1, len(wanted))
+            scored.append((score, other))
+        return [other for score, other in _best(scored) if score >= _LEAST]
+
+    def constants(self, name: str) -> list[str]:
+        """Enumerators and macros like `name`."""
+        names = [*self._sdk.enumerators, *self._sdk.macros]
+        scored = [(self._likeness(name, other), other) for other in names]
+        return [other for score, other in _best(scored) if score >= _LEAST]
+
+    def _likeness(self, wanted: str, other: str) -> float:
+        mine = self._parts.setdefault(wanted, parts(wanted))
+        theirs = self._parts.setdefault(other, parts(other))
+        left = list(theirs)
+        shared = 0
+        for word in mine:
+            if word in left:
+                left.remove(word)
+                shared += 1
+        if shared < 2 and len(mine) > 1 and wanted.lower() != other.lower():
+            return 0.0
+        by_parts = 2 * shared / max(1, len(mine) + len(theirs))
+        return 0.65 * by_parts + 0.35 * SequenceMatcher(None, wanted.lower(), other.lower()).ratio()
+
+
+def add_suggestions(
+    items: Sequence[ProbeItem],
+    findings: Mapping[str, tuple[Finding, ...]],
+    chosen: Mapping[str, str | None],
+    types: Mapping[str, str],
+    sdk: Sdk,
+) -> dict[str, tuple[Finding, ...]]:
+    """The findings, those of groups that nothing fits with a did-you-mean or the right signature as hint."""
+    suggester = Suggester(sdk)
+    result = dict(findings)
+    for item in items:
+        if item.id in findings and chosen.get(item.choice) is None:
+            result[item.id] = tuple(_with_hint(finding, item, types, suggester, sdk) for finding in findings[item.id])
+    return result
+
+
+def wants_suggestions(findings: Sequence[Finding]) -> bool:
+    """Whether any finding is about a name, so that a model of the SDK is worth reading."""
+    return any(_UNKNOWN.search(f.message) or _NOT_VIABLE.search(f.message) for f in findings)
+
+
+def _with_hint(finding: Finding, item: ProbeItem, types: Mapping[str, str], suggester: Suggester, sdk: Sdk) -> Finding:
+    match = _UNKNOWN.search(finding.message)
+    if match is None:
+        return _with_signature(finding, sdk)
+    name = match.group(1)
+    arguments = _arguments(item, finding.offset, name, types)
+    lines: list[str] = []
+    if arguments is not None:
+        lines = [f"{f.name}?  {f.signature}  ({f.at})" for f in suggester.functions(name, arguments)]
+    elif "type" in finding.message or item.form == "type":
+        lines = [f"{other}?" for other in suggester.types(name)]
+    else:
+        lines = [f"{other}?" for other in suggester.constants(name) or suggester.types(name)]
+    if not lines:
+        return finding
+    hint = "did you mean " + "\n          or ".join(lines)
+    return replace(finding, hint="\n".join(filter(None, [hint, finding.hint])))
+
+
+def _with_signature(finding: Finding, sdk: Sdk) -> Finding:
+    match = _NOT_VIABLE.search(finding.message)
+    function = sdk.functions.get(match.group(1)) if match else None
+    if function is None or function.overloads:
+        return finding
+    return replace(finding, hint=f"declared at {function.at}: {function.signature}")
+
+
+def _arguments(item: ProbeItem, offset: int, name: str, types: Mapping[str, str]) -> list[str | None] | None:
+    """The types of a call's arguments where they are the operation's own parameters; None if this is no call."""
+    if not item.code.startswith(name, offset) or not item.code[offset + len(name) :].lstrip().startswith("("):
+        return None
+    known = {param: type_ for type_, param in item.params}
+    found: list[str | None] = []
+    number = 1
+    while (place := lex.argument(item.code, offset, number)) is not None:
+        text = item.code[place[0] : place[0] + place[1]].strip()
+        type_ = known.get(text)
+        try:
+            found.append(spell(type_, types) if type_ is not None else None)
+        except KeyError:
+            found.append(None)
+        number += 1
+    return found
+
+
+def _fit(function: Function, arguments: Sequence[str | None]) -> float:
+    """How well a function takes these arguments, from 0 to 1: half for their number, half for their types."""
+    if len(function.params) != len(arguments):
+        return 0.0
+    pairs = list(zip(function.params, arguments, strict=True))
+    agree = sum(given is None or _bare(given) in (_bare(p.type), _bare(p.canonical)) for p, given in pairs)
+    return 0.5 + 0.5 * agree / max(1, len(pairs))
+
+
+def _bare(type_: str) -> str:
+    return re.sub(r"\s+", "", type_)
+
+
+def _best(scored: list[tuple[float, T]]) -> list[tuple[float, T]]:
+    return sorted(scored, key=lambda pair: -pair[0])[:_MOST]
