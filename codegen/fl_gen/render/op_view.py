@@ -1,0 +1,243 @@
+"""A kernel as the templates of src/kernels see it: C++ text made from its schema node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fl_gen.resolve.ops import ResolvedOp
+from fl_gen.schema.ops import DTYPE_GROUPS, DTypeRule, OpParam
+
+# Kernels whose wrapper is not made from the schema: they take bare addresses, cross devices, or are views.
+BESPOKE: Mapping[str, tuple[str, ...]] = {
+    "comm": ("Broadcast", "Scatter", "Gather", "ReduceAddCoalesced"),
+    "gemm": ("Gemm",),
+}
+_BESPOKE_OPS = frozenset(name for names in BESPOKE.values() for name in names)
+_GROUP_CONSTANTS = {"floating": "kFloating", "numeric": "kNumeric", "all": "kAll"}
+
+
+def declare(type_: str, name: str) -> str:
+    """`type name`; the star or ampersand belongs to the name."""
+    return f"{type_}{name}" if type_.endswith(("*", "&")) else f"{type_} {name}"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that is needed on the host: its name and the expression that brings it there."""
+
+    name: str
+    bring: str
+
+
+@dataclass(frozen=True)
+class OpView:
+    """`enumerators` maps a dtype's name to the framework's enumerator of it."""
+
+    resolved: ResolvedOp
+    enumerators: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.resolved.op.name
+
+    @property
+    def strategy(self) -> str:
+        return self.resolved.op.strategy
+
+    @property
+    def category(self) -> str:
+        return self.resolved.op.category
+
+    @property
+    def returns(self) -> str:
+        return self.resolved.op.returns
+
+    # -- declarations --------------------------------------------------------------------------------------------------
+
+    @property
+    def declaration(self) -> str:
+        params = ", ".join(declare(param.type, param.name) for param in self.resolved.op.params)
+        return f"{self.returns} {self.name}({params})"
+
+    definition_head = declaration
+
+    # -- the table -----------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype_set(self) -> str:
+        return self._set(self.resolved.op.dtypes)
+
+    @property
+    def exact_set(self) -> str:
+        return self._set(self.resolved.op.exact_dtypes)
+
+    @property
+    def index_set(self) -> str:
+        return self._set(self.resolved.op.index_dtypes)
+
+    def _set(self, dtypes: tuple[str, ...]) -> str:
+        if not dtypes:
+            return "kNone"
+        for group, names in DTYPE_GROUPS.items():
+            if dtypes == names:
+                return _GROUP_CONSTANTS[group]
+        return "{" + ", ".join(self.enumerators[dtype] for dtype in dtypes) + "}"
+
+    # -- routing -------------------------------------------------------------------------------------------------------
+
+    @property
+    def native(self) -> bool:
+        return self.resolved.native is not None
+
+    @property
+    def library(self) -> bool:
+        return self.resolved.library is not None
+
+    @property
+    def routed(self) -> bool:
+        return self.native or self.library
+
+    @property
+    def registered(self) -> str:
+        """What the dispatcher gets."""
+        if self.routed:
+            return f"router::{self.name}"
+        return self.name if self.strategy == "host" else f"fallback::{self.name}"
+
+    @property
+    def native_condition(self) -> str | None:
+        """Whether the native kernel takes the dtype of a call; None if it takes what the op takes, or no tensor shows it."""
+        assert self.resolved.native is not None
+        dtypes = self.resolved.native.dtypes
+        tensors = [param for param in self.resolved.op.params if param.has_tensors and param.role != "index"]
+        if dtypes is None or dtypes == DTYPE_GROUPS["all"] or not tensors:
+            return None
+        names = ", ".join(f"DataType::{self.enumerators[dtype]}" for dtype in dtypes)
+        return f"DataTypeSet({{{names}}}).Contains({dtype_of(tensors[0])})"
+
+    @property
+    def library_condition(self) -> str:
+        return f"library::Takes{self.name}({', '.join(param.name for param in self.resolved.op.params)})"
+
+    def call(self, namespace: str, last: bool = False) -> list[str]:
+        """The statements that pass a call on to the function in `namespace` and return."""
+        arguments = ", ".join(
+            f"std::move({param.name})" if _owning(param) else param.name for param in self.resolved.op.params
+        )
+        call = f"{namespace}{self.name}({arguments});"
+        if self.returns != "void":
+            return [f"return {call}"]
+        return [call] if last else [call, "return;"]
+
+    # -- the wrapper ---------------------------------------------------------------------------------------------------
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether its wrapper is made from the schema."""
+        return self.strategy == "fallback" and self.name not in _BESPOKE_OPS
+
+    @property
+    def host_kernel(self) -> str | None:
+        """The kind of generated host kernel that the wrapper calls: float32, exact, or None."""
+        op = self.resolved.op
+        if not self.wrapped:
+            return None
+        if op.exact_dtypes or (op.cpu == "generated" and op.precision == "exact"):
+            return "exact"
+        return "float32" if op.cpu == "generated" else None
+
+    @property
+    def subject(self) -> str:
+        """The argument whose device is the device of the call."""
+        roles = ("input", "index", "inout", "output")
+        return next(param.name for param in self.resolved.op.params if param.has_tensors and param.role in roles)
+
+    @property
+    def dtype_lines(self) -> list[str]:
+        """What must be known about dtypes before the arguments are brought."""
+        op = self.resolved.op
+        promoted = self._promoted()
+        lines = []
+        if promoted is not None:
+            expression = self._dtype(promoted)
+            lines.append(f"const DataType dtype = {expression if op.exact_dtypes else f'call.Check({expression})'};")
+        if op.exact_dtypes:
+            subject = "dtype" if promoted is not None else self._dtype(op.output_dtype[0])
+            lines.append(f"const DataType compute = call.ComputeDtype({subject});")
+        return lines
+
+    @property
+    def brought(self) -> list[Argument]:
+        return [
+            Argument(param.name, self._bring(param))
+            for param in self.resolved.op.params
+            if param.has_tensors
+        ]
+
+    def _bring(self, param: OpParam) -> str:
+        op = self.resolved.op
+        if param.role == "shape":
+            return f"call.ShapeOnHost({param.name})"
+        if param.role == "output":
+            return f"call.ShapeOnHost({param.name}, call.Check({param.name}->Dtype()))"
+        if param.role == "index":
+            return f"call.IndexToHost({param.name})"
+        if op.precision == "exact":
+            return f"call.ToHostUnchanged({param.name})"
+        if op.exact_dtypes:
+            return f"call.ToHost({param.name}, compute)"
+        promoted = self._promoted()
+        if promoted is not None and param.name in promoted.arguments():
+            return f"call.ToHost({param.name}, DataType::kFLOAT32)"
+        return f"call.ToHost({param.name})"
+
+    @property
+    def compute(self) -> str:
+        """The expression that computes the kernel on the host."""
+        op = self.resolved.op
+        arguments = ", ".join(f"{param.name}_host" if param.has_tensors else param.name for param in op.params)
+        generated = f"host::{self.name}({arguments})"
+        framework = f"call.Cpu<decltype({self.name})>({arguments})"
+        if op.cpu == "generated":
+            return generated
+        return f"compute == DataType::kFLOAT32 ? {framework} : {generated}" if op.exact_dtypes else framework
+
+    @property
+    def changed(self) -> list[str]:
+        return [param.name for param in self.resolved.op.params if param.role in ("inout", "output")]
+
+    @property
+    def output_dtype(self) -> str:
+        rules = self.resolved.op.output_dtype
+        if self._promoted() is not None:
+            return "dtype"
+        texts = [self._dtype(rule) for rule in rules]
+        return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
+
+    def _promoted(self) -> DTypeRule | None:
+        rules = self.resolved.op.output_dtype
+        return rules[0] if len(rules) == 1 and rules[0].kind == "promote" else None
+
+    def _dtype(self, rule: DTypeRule) -> str:
+        """The dtype that a rule gives, as C++."""
+        if rule.kind == "dtype":
+            return f"DataType::{self.enumerators[str(rule.operands[0])]}"
+        if rule.kind == "arg":
+            return str(rule.operands[0])
+        if rule.kind == "widen":
+            inner = rule.operands[0]
+            assert isinstance(inner, DTypeRule)
+            return f"WidenedDtype({self._dtype(inner)})"
+        texts = [dtype_of(self.resolved.op.param(str(operand))) for operand in rule.operands]
+        return f"PromoteDataTypes({', '.join(texts)})" if rule.kind == "promote" else texts[0]
+
+
+def dtype_of(param: OpParam) -> str:
+    """The dtype of a tensor argument, of its first tensor if it holds several."""
+    return f"{param.name}->Dtype()" if param.is_tensor else f"{param.name}.front()->Dtype()"
+
+
+def _owning(param: OpParam) -> bool:
+    """Passed by value and worth moving."""
+    return not param.type.rstrip().endswith("&") and param.type.startswith(("std::shared_ptr<", "std::vector<"))
