@@ -280,16 +280,8 @@ def parse_api(data: Mapping[str, Any]) -> Api:
 
 @functools.lru_cache(maxsize=8)
 def load_api(path: Path) -> Api:
-    """The Api of one file. Raises ApiError when it cannot be read or lacks a key."""
-    import yaml
+    """The Api of one file. Raises SchemaError with everything that is wrong with it."""
+    from fl_gen.schema.api_spec import load_api_data
+    from fl_gen.schema.paths import shown
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), loader)
-        return parse_api(data)
-    except OSError as error:
-        raise ApiError(f"{path}: cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ApiError(f"{path}: not valid YAML: {error}") from error
-    except (KeyError, TypeError) as error:
-        raise ApiError(f"{path}: not an api file: {error!r}") from error
+    return parse_api(load_api_data(path, shown(path)))

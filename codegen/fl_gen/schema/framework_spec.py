@@ -27,7 +27,7 @@ from .scalars import (
 from .spec import Field, ListOf, Nullable, Record, Spec, validate
 from .yaml_loader import load
 
-_HEADER_REF = Str(HEADER.what, HEADER.pattern, HEADER.hint, located=True)
+_HEADER_REF = HEADER.with_location()
 _SIGNATURE = Str("a C++ signature", "[A-Za-z0-9_:<>,&* ()]+", "return type, name and parameters")
 _TARGET = Str("a CMake target", "[A-Za-z0-9_:.+-]+")
 _CMAKE_WORD = Str("a CMake word", "[A-Za-z_][A-Za-z0-9_]*")

@@ -1,8 +1,8 @@
 """`@frozen`: what `@dataclass(frozen=True, slots=True)` gives, ten times cheaper to define.
 
 `dataclass` compiles the text of up to six methods for each class, about a millisecond. With some eighty classes that
-was half of the time that a command spends before it does anything. Here one set of methods serves every class. `fields`,
-`replace` and `is_dataclass` work as usual; `default_factory`, `InitVar` and ordering are not supported.
+was half of the time that a command spends before it does anything. Here one set of methods serves every class.
+`fields`, `replace` and `is_dataclass` work as usual; `default_factory`, `InitVar` and ordering are not supported.
 """
 
 from __future__ import annotations

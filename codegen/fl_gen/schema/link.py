@@ -15,6 +15,7 @@ from .suggest import suggestion
 
 if TYPE_CHECKING:
     from .framework import Framework
+    from .kernels import NativeKernels
     from .ops import Op
     from .runtime import Runtime
     from .values import Ref
@@ -163,3 +164,19 @@ def kernel_problems(vendor: Vendor, framework: Framework) -> list[Diagnostic]:
         for name in vendor.kernels
         if name not in framework.ops
     ]
+
+
+def native_kernel_problems(kernels: NativeKernels, framework: Framework) -> list[Diagnostic]:
+    """Hand-written kernels of ops that the framework does not have, and dtypes that their op does not take."""
+    problems = []
+    for kernel in kernels.kernels:
+        op = framework.ops.get(kernel.op)
+        if op is None:
+            problems.append(dangling(kernel.op.location, "op", kernel.op, framework.ops))
+            continue
+        extra = [word for word in kernel.dtypes or () if word not in op.dtypes]
+        if extra:
+            message = f"{kernel.op} is never called with {', '.join(extra)}"
+            hint = f"its dtypes are {', '.join(op.dtypes)}"
+            problems.append(Diagnostic(kernel.location, message, hint, rule="wrong-value"))
+    return problems

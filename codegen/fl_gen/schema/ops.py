@@ -6,7 +6,7 @@ The format is explained in the README beside the shipped files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from .errors import quote
@@ -29,6 +29,12 @@ DTYPE_GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 _TENSOR = "std::shared_ptr<Tensor>"
+
+
+def expand_dtypes(words: Iterable[str]) -> tuple[str, ...]:
+    """A list of dtypes with the groups in it written out, in the order of DTYPES."""
+    chosen = {name for word in words for name in DTYPE_GROUPS.get(word, (word,))}
+    return tuple(name for name in DTYPES if name in chosen)
 
 
 @frozen

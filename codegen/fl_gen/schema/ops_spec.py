@@ -17,10 +17,11 @@ from .ops import (
     Role,
     TestCase,
     default_role,
+    expand_dtypes,
     parse_rule,
 )
 from .scalars import CXX_TYPE, DOC, IDENTIFIER, WORD, Bool, Choice, Int, Str
-from .spec import ByShape, Check, Field, Json, ListOf, MapOf, Record, Spec, validate
+from .spec import ByShape, Check, Definitions, Field, Json, ListOf, MapOf, Record, Spec, validate
 from .values import Table
 from .vendor import DTYPES
 from .yaml_loader import load
@@ -42,7 +43,7 @@ class _Plain(Spec):
             return check.report(node, f"{label} is too large a number")
         return plain_data(node)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {}
 
 
@@ -57,14 +58,8 @@ class _Case(Spec):
         arguments = self._map.check(node, check, label)
         return TestCase(arguments, node.location) if isinstance(arguments, Table) else arguments
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return self._map.json(definitions)
-
-
-def _dtypes(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The list with groups written out, in the order of the dtypes."""
-    chosen = {name for word in words for name in DTYPE_GROUPS.get(word, (word,))}
-    return tuple(name for name in DTYPES if name in chosen)
 
 
 def _param(name: str, type: str, role: Role | None, location: Location) -> OpParam:
@@ -80,9 +75,9 @@ def _op(
 ) -> Op:
     rules = output_dtype if isinstance(output_dtype, tuple) else (output_dtype,)
     return Op(
-        dtypes=_dtypes(dtypes),
-        exact_dtypes=_dtypes(exact_dtypes),
-        index_dtypes=_dtypes(index_dtypes),
+        dtypes=expand_dtypes(dtypes),
+        exact_dtypes=expand_dtypes(exact_dtypes),
+        index_dtypes=expand_dtypes(index_dtypes),
         output_dtype=rules,
         category="",
         **rest,

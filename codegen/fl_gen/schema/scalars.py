@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from .errors import quote
 from .frozen import frozen
 from .name import Name
 from .nodes import Node, Scalar, parse_float
-from .spec import INVALID, Check, Json, Spec, describe
+from .spec import INVALID, Check, Definitions, Json, Spec, describe
 from .suggest import suggestion
 from .values import Ref, Text
 
@@ -51,12 +52,17 @@ class Str(Spec):
     hint: str | None = None
     refine: Callable[[str], Any] | None = None
     located: bool = False  # the value is a Ref, which knows its place
+    blank: bool = False  # the empty text is allowed
+
+    def with_location(self) -> Str:
+        """The same text as a Ref."""
+        return replace(self, located=True)
 
     def check(self, node: Node, check: Check, label: str) -> Any:
         value = _text_of(node, check, label, self.what)
         if value is None:
             return INVALID
-        if not value.strip():
+        if not self.blank and not value.strip():
             return check.report(node, f"{label} must be {self.what}, not empty", self.hint)
         if "\n" in value:
             return check.report(node, f"{label} must be {self.what} on one line", self.hint)
@@ -64,13 +70,14 @@ class Str(Spec):
             return check.report(node, f"{label} must be {self.what}, not {quote(value)}", self.hint)
         if self.refine is not None:
             try:
-                return self.refine(value)
+                refined = self.refine(value)
             except ValueError as error:
                 return check.report(node, f"{label} must be {self.what}, not {quote(value)}", str(error) or self.hint)
+            return Ref(refined, node.location) if self.located else refined
         return Ref(value, node.location) if self.located else value
 
-    def json(self, definitions: dict[str, Json]) -> Json:
-        schema: Json = {"type": "string", "minLength": 1}
+    def json(self, definitions: Definitions) -> Json:
+        schema: Json = {"type": "string"} if self.blank else {"type": "string", "minLength": 1}
         if self.pattern is not None:
             schema["pattern"] = f"^(?:{self.pattern})$"
         if self.pattern is None or _compiled(self.pattern).fullmatch("6.14"):
@@ -95,7 +102,7 @@ class Doc(Spec):
             return check.report(node, f"{label} becomes a C++ comment and may not hold '*/' or end in a backslash")
         return text
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"type": ["string", "number"], "minLength": 0 if self.optional else 1}
 
 
@@ -119,7 +126,7 @@ class Choice(Spec):
         rule = "wrong-value" if isinstance(node, Scalar) else "wrong-type"
         return check.report(node, f"{label} must be {wanted}, not {describe(node)}", hint, rule)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"type": "string", "enum": list(self.options)}
 
 
@@ -137,7 +144,7 @@ class Bool(Spec):
             hint = "write false"
         return check.report(node, f"{label} must be true or false, not {describe(node)}", hint, "wrong-type")
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"type": "boolean"}
 
 
@@ -150,7 +157,7 @@ class Switch(Spec):
             return Int(0).check(node, check, label)
         return Bool().check(node, check, label)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"anyOf": [Bool().json(definitions), Int(0).json(definitions)]}
 
 
@@ -174,7 +181,7 @@ class Int(Spec):
             return check.report(node, f"{label} must be {bounds}, not {value}")
         return value
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         schema: Json = {"type": "integer"}
         if self.minimum is not None:
             schema["minimum"] = self.minimum
@@ -195,7 +202,7 @@ class Positive(Spec):
             return check.report(node, f"{label} must be a number above zero, not {node.value}")
         return value
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"type": "number", "exclusiveMinimum": 0}
 
 
@@ -205,6 +212,7 @@ class Cxx(Spec):
 
     what: str = "C++ text"
     lines: bool = False  # several lines are allowed
+    plain: bool = False  # the value is a str without a place
 
     def check(self, node: Node, check: Check, label: str) -> Any:
         value = _text_of(node, check, label, self.what)
@@ -217,9 +225,9 @@ class Cxx(Spec):
             return check.report(node, f"{label} must be {self.what} on one line")
         if len(text) > _MAX_TEXT:
             return check.report(node, f"{label} is longer than {_MAX_TEXT} characters")
-        return Text(text, node.text_location, node)
+        return value if self.plain else Text(text, node.text_location, node)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"type": ["string", "number"], "minLength": 1}
 
 
@@ -271,13 +279,13 @@ _PATH = "[A-Za-z0-9_.+/-]+"
 PATH_HINT = "letters, digits, _ . + - and / only"
 
 WORD = Str("a snake_case word", "[a-z][a-z0-9]*(?:_[a-z0-9]+)*", "lower case letters and digits with _ between words")
-WORD_REF = Str(WORD.what, WORD.pattern, WORD.hint, located=True)
+WORD_REF = WORD.with_location()
 OPERATION = Str(
     "an operation name",
     "[a-z][a-z0-9]*(?:_[a-z0-9]+)*(?:\\.[a-z][a-z0-9]*(?:_[a-z0-9]+)*)+",
     "an area and a verb, as in memory.alloc_async",
 )
-OPERATION_REF = Str(OPERATION.what, OPERATION.pattern, OPERATION.hint, located=True)
+OPERATION_REF = OPERATION.with_location()
 NAME = Str("a snake_case name", "[a-z][a-z0-9]*(?:_[a-z0-9]+)*", WORD.hint, refine=Name.of)
 VENDOR = Str(
     "a vendor name", VENDOR_PATTERN, "lower case letters, digits and _, beginning with a letter", refine=_vendor
@@ -285,7 +293,7 @@ VENDOR = Str(
 IDENTIFIER = Str(
     "a C++ name", cxx.IDENTIFIER_PATTERN, "letters, digits and _, beginning with a letter", refine=_identifier
 )
-IDENTIFIER_REF = Str("a C++ name", cxx.IDENTIFIER_PATTERN, IDENTIFIER.hint, located=True)
+IDENTIFIER_REF = IDENTIFIER.with_location()
 QUALIFIED = Str("a C++ name", "[A-Za-z0-9_:]+", "names with :: between them", refine=_qualified)
 CXX_TYPE = Str("a C++ type", None, None, refine=_type)
 HEADER = Str("a header name", _PATH, PATH_HINT, refine=_relative)

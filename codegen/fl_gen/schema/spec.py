@@ -20,8 +20,17 @@ from .suggest import suggestion
 from .values import ModelError, Table, duplicates
 
 MAX_PROBLEMS = 200  # diagnostics of one file; what comes after is not looked at
+_MANY_FIELDS = 20  # from here on JSON Schema lists the keys of equal fields without repeating what they hold
 
 Json = dict[str, Any]
+
+
+class Definitions(dict[str, Json]):
+    """The `$defs` of a JSON Schema by name, and the record that each was made from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.owners: dict[str, Spec] = {}
 
 
 class Invalid:
@@ -90,7 +99,7 @@ class Spec:
         """The value of a node, or INVALID after reporting why not. `label` names the place in messages."""
         raise NotImplementedError
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         """JSON Schema (draft 2020-12); records are put into `definitions` and referred to."""
         raise NotImplementedError
 
@@ -107,7 +116,7 @@ class Nullable(Spec):
             return self.empty
         return self.item.check(node, check, label)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         return {"anyOf": [self.item.json(definitions), {"type": "null"}]}
 
 
@@ -138,7 +147,7 @@ class ListOf(Spec):
                     check.report(item, f"{quote(item.value)} stands twice in {label}", "remove one", "duplicate-item")
         return INVALID if INVALID in values else tuple(values)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         schema: Json = {"type": "array", "items": self.item.json(definitions)}
         if self.at_least:
             schema["minItems"] = self.at_least
@@ -176,7 +185,7 @@ class MapOf(Spec):
             return INVALID
         return Table(items, node.location, {word: key.location for word, key in node.keys.items()})
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         names = self.key.json(definitions)
         names.pop("type", None)  # a property name is always a string
         schema: Json = {"type": "object", "additionalProperties": self.value.json(definitions)}
@@ -256,14 +265,22 @@ class Record(Spec):
             hint = "\n".join(f"{word}: {self.fields[word].doc}" for word in group)
             check.report(node, f"{self.what} needs {names}", hint, "missing-key")
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         name = self.title or self.what.split(" ", 1)[-1].replace(" ", "_")
+        if definitions.owners.setdefault(name, self) is not self:
+            raise AssertionError(f"two records are called {name}; give one another title")
         if name not in definitions:
             definitions[name] = {}  # a record may hold itself
-            properties: Json = {}
-            for word, entry in self.fields.items():
-                properties[word] = {**entry.item.json(definitions), "description": entry.doc}
-            schema: Json = {"type": "object", "additionalProperties": False, "properties": properties}
+            schema: Json = {"type": "object"}
+            items = {id(entry.item): entry.item for entry in self.fields.values()}
+            if len(self.fields) > _MANY_FIELDS and len(items) == 1:
+                schema["propertyNames"] = {"enum": list(self.fields)}
+                schema["additionalProperties"] = items.popitem()[1].json(definitions)
+            else:
+                properties: Json = {}
+                for word, entry in self.fields.items():
+                    properties[word] = {**entry.item.json(definitions), "description": entry.doc}
+                schema |= {"additionalProperties": False, "properties": properties}
             required = [word for word, entry in self.fields.items() if entry.default is REQUIRED]
             if required:
                 schema["required"] = required
@@ -289,7 +306,7 @@ class ByShape(Spec):
             return check.report(node, f"{label} must be {wanted}, not {describe(node)}", rule="wrong-type")
         return chosen.check(node, check, label)
 
-    def json(self, definitions: dict[str, Json]) -> Json:
+    def json(self, definitions: Definitions) -> Json:
         specs = (self.scalar, self.sequence, self.mapping)
         return {"anyOf": [spec.json(definitions) for spec in specs if spec is not None]}
 

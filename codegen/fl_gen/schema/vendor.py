@@ -204,6 +204,13 @@ class VendorKernel:
     source: str
     location: Location
 
+    def __post_init__(self) -> None:
+        needed, other = ("operation", "file") if self.strategy == "library" else ("file", "operation")
+        if getattr(self, needed) is None:
+            raise ModelError(f"strategy: {self.strategy} needs '{needed}'", "strategy")
+        if getattr(self, other) is not None:
+            raise ModelError(f"'{other}' does not go with strategy: {self.strategy}", other, "remove it")
+
 
 @frozen
 class Vendor:
