@@ -47,7 +47,7 @@ class SimBuild:
 
 @dataclass(frozen=True)
 class SimBuildOptions:
-    """How to build. `sanitize`: names for -fsanitize=, comma separated. `tool`: cmake, compiler, or None for the best."""
+    """How to build. `sanitize`: names for -fsanitize=, comma separated. `tool`: cmake, compiler, or None for either."""
 
     sanitize: str = ""
     jobs: int = 2
