@@ -96,10 +96,7 @@ def _folded(breaks: list[int]) -> list[int]:
 
 def _block(text: str, start: int, end: int, style: str, value: str) -> list[int]:
     """Literal and folded block scalars, by the rules of YAML 1.1 for folding and chomping."""
-    first = content_start(text, start, end, style)
-    line_start = max(text.rfind("\n", 0, first), text.rfind("\r", 0, first)) + 1
-    lead = value.lstrip("\n")
-    indent = first - line_start - (len(lead) - len(lead.lstrip(" ")))
+    indent = _indentation(text, start, end, style, value)
     header = text[start : _line_end(text, start, end)].split("#")[0]
     out: list[int] = []
     index, trailing = _block_breaks(text, _after_break(text, _line_end(text, start, end), end), end, indent)
@@ -123,6 +120,21 @@ def _block(text: str, start: int, end: int, style: str, value: str) -> list[int]
     if "+" in header:
         out.extend(trailing)
     return out
+
+
+def _indentation(text: str, start: int, end: int, style: str, value: str) -> int:
+    """How many blanks the parser took off each line of a block: the file's line is that much longer than the value's."""
+    first = content_start(text, start, end, style)
+    if first != start:
+        words = next((line for line in value.split("\n") if line.strip(" ")), "")
+        return first - _start_of_line(text, first) - (len(words) - len(words.lstrip(" ")))
+    index = _after_break(text, _line_end(text, start, end), end)
+    for line in value.split("\n"):  # nothing but blanks, which only an indentation indicator can keep
+        stop = _line_end(text, index, end)
+        if line:
+            return stop - index - len(line)
+        index = _after_break(text, stop, end)
+    return 0
 
 
 def _block_breaks(text: str, index: int, end: int, indent: int) -> tuple[int, list[int]]:

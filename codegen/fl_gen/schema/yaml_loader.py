@@ -24,6 +24,7 @@ from .source import Source
 MAX_BYTES = 4 << 20  # bytes of one file
 MAX_DEPTH = 64  # nested collections
 MAX_NODES = 250_000  # parse events of one file: a scalar is one, a collection two
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 MAX_PROBLEMS = 50  # diagnostics of one file before reading stops
 
 # C0 and C1 controls, line separators that editors do not count, lone surrogates, non-characters, a byte order mark
@@ -127,6 +128,8 @@ def _raise_syntax(source: Source, error: yaml.YAMLError) -> NoReturn:
     hint = next((remedy for words, remedy in _REMEDIES if words in text), None)
     if "cannot start any token" in text and source.line(location.line)[location.column - 1 :].startswith("\t"):
         text, hint = "a tab where only spaces may indent", "indent with spaces"
+    if "exceeded maximum nesting" in text:  # libyaml looks ahead and meets its own, higher, limit first
+        raise _failure(source, location, _TOO_DEEP, "make it flatter", "yaml-depth") from None
     raise _failure(source, location, f"not valid YAML: {text}", hint, "yaml-syntax") from None
 
 
@@ -184,7 +187,7 @@ class _Composer:
                     self.refuse_escape(scalar)
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if len(stack) >= MAX_DEPTH:
-                    self.problem(event, f"nested more than {MAX_DEPTH} levels deep", "make it flatter", "yaml-depth")
+                    self.problem(event, _TOO_DEEP, "make it flatter", "yaml-depth")
                     raise SchemaError(self.problems)
                 start = event.start_mark
                 opened: Mapping | Sequence = (Mapping if kind is yaml.MappingStartEvent else Sequence)(
