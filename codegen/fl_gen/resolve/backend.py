@@ -9,6 +9,8 @@ from fl_gen.resolve.model import Backend, SdkInfo
 from fl_gen.resolve.ops import resolve_ops
 from fl_gen.schema.catalog import Schemas
 from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.kernels import NativeKernel
+from fl_gen.schema.kernels import NativeKernel
 from fl_gen.schema.suggest import suggestion
 from fl_gen.schema.vendor import Vendor
 from fl_gen.sdk.items import ProbeReport
@@ -25,10 +27,14 @@ def resolve(
     simulated: bool,
     libraries_missing: Sequence[str],
     prober: Prober,
+    native: Sequence[NativeKernel] | None = None,
 ) -> tuple[Backend, ProbeReport]:
     """The backend for `schemas.vendor` on an SDK that has `groups`, and the probe's report.
 
-    Raises SchemaError when the SDK cannot do a required operation.
+    `native` are the hand-written kernels that the user's kernels.yaml lists, None when there is none yet.
+
+    `native` are the hand-written kernels of kernels.yaml, None while there is none. Raises SchemaError when the SDK
+    cannot do a required operation.
     """
     vendor = schemas.vendor
     present = tuple(name for name in vendor.groups if name in groups)
@@ -52,7 +58,7 @@ def resolve(
             statuses=bindings.statuses,
             constants=bindings.constants,
             choices=bindings.choices,
-            ops=resolve_ops(schemas.framework, vendor, bindings.choices, frozenset(present)),
+            ops=resolve_ops(schemas.framework, vendor, bindings.choices, native),
         ),
         bindings.report,
     )

@@ -1,0 +1,58 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def vendor_argument(function: Function) -> Function:
+    """The vendor's name."""
+    return click.argument("vendor", metavar="VENDOR")(function)
+
+
+def sdk_options(function: Function) -> Function:
+    """Where the SDK is and which schemas describe it."""
+    function = click.option(
+        "--schemas",
+        "schema_dirs",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="A folder of schemas of your own, laid over the shipped ones. May be given several times.",
+    )(function)
+    function = click.option(
+        "--no-cache", is_flag=True, help="Neither read nor write fl-gen's caches (FL_GEN_CACHE_DIR moves them)."
+    )(function)
+    return click.option(
+        "--sdk",
+        multiple=True,
+        metavar="PATH|sim[:VERSION]",
+        help="Root of the SDK, or the simulated one. Default: the vendor's environment variable, then its usual places.",
+    )(function)
+
+
+def cache_folder(no_cache: bool) -> Path | None:
+    """The cache folder of this user, None when caches are off or there is no place for one."""
+    if no_cache:
+        return None
+    from fl_gen.sdk.cache import default_folder
+
+    return default_folder()
+
+
+def output_option(function: Function) -> Function:
+    """The folder that holds generated/ and backends/."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        default=Path(os.curdir),
+        show_default="the current folder",
+        help="Folder in which generated/VENDOR and backends/VENDOR are made.",
+    )(function)

@@ -1,0 +1,136 @@
+"""What a person reads after a run: what was found, what was chosen, what to do first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from fl_gen.output.plan import Action, Plan
+from fl_gen.resolve.model import Backend
+from fl_gen.schema.paths import shown
+from fl_gen.workflow import Outcome, Request, Resolved
+
+# What a new backend gains most from, in the order of calls in a small GPT's training steps.
+FIRST_KERNELS = (
+    "AccumulateGrad",
+    "AddForward",
+    "LinearForward",
+    "LinearBackwardInput",
+    "LinearBackwardWeight",
+    "MatmulForward",
+    "Cast",
+    "LayerNormForward",
+    "SoftmaxForward",
+)
+
+
+def backend_summary(request: Request, outcome: Outcome) -> str:
+    """The closing text of `fl-gen backend`."""
+    resolved = outcome.prepared.resolved
+    counts = Counter(entry.action for entry in outcome.plan.entries)
+    verbs = ", ".join(f"{counts[action]} {action.value}" for action in Action if counts[action])
+    lines = [
+        sdk_line(resolved),
+        "",
+        *groups_table(resolved.backend),
+        "",
+        *operations_summary(resolved.backend),
+        "",
+        *ops_summary(resolved.backend),
+        "",
+        f"files    {shown(request.generated)}: {verbs}",
+    ]
+    if outcome.created:
+        lines.append(f"yours    {shown(request.backends)}: created {', '.join(outcome.created)}")
+    if outcome.kept:
+        lines.append(f"yours    {shown(request.backends)}: left alone {', '.join(outcome.kept)}")
+    lines += ["", *next_steps(request, resolved)]
+    return "\n".join(lines)
+
+
+def sdk_line(resolved: Resolved) -> str:
+    """Which SDK was checked, by what."""
+    how = "answer kept from an earlier run" if resolved.report.cached else resolved.report.libclang
+    return f"SDK      {resolved.sdk_title}; checked by {how}, compiler headers: {resolved.report.resource_headers}"
+
+
+def groups_table(backend: Backend) -> list[str]:
+    """One line per group of the SDK: found, or left out and why."""
+    lines = []
+    for key, group in backend.vendor.groups.items():
+        present = backend.has_group(key)
+        state = "found" if present else f"left out: no {group.headers[0]}"
+        if any(library in backend.sdk.libraries_missing for library in group.libraries):
+            state += f"; library not found: {', '.join(group.libraries)}"
+        lines.append(f"group    {key:<8} {group.title:<8} {state}")
+    return lines
+
+
+def operations_summary(backend: Backend) -> list[str]:
+    """How many operations the SDK does itself, and what each other one became."""
+    choices = [choice for choice in backend.choices.values() if backend.has_group(choice.operation.group)]
+    bound = [choice for choice in choices if choice.bound]
+    lines = [f"methods  {len(bound)} of {len(choices)} operations native in this SDK"]
+    for choice in choices:
+        if choice.bound:
+            continue
+        strategy = choice.operation.strategy
+        what = f"strategy {strategy.name}: {strategy.doc}" if strategy is not None else "left out"
+        lines.append(f"         {choice.operation.name}: {what}")
+        lines += [f"           {reason}" for reason in _reasons(choice.rejected)]
+    inferred = backend.inferred()
+    if inferred:
+        lines.append(f"         {len(inferred)} rest on an inferred fact: {', '.join(c.operation.name for c in inferred)}")
+    deprecated = [choice.operation.name for choice in bound if choice.deprecated]
+    if deprecated:
+        lines.append(f"         {len(deprecated)} use a deprecated call: {', '.join(deprecated)}")
+    return lines
+
+
+def _reasons(rejected: Iterable[object]) -> list[str]:
+    reasons = []
+    for rejection in rejected:
+        for diagnostic in rejection.diagnostics[:1]:  # type: ignore[attr-defined]
+            hint = f" ({diagnostic.hint})" if diagnostic.hint else ""
+            reasons.append(f"{diagnostic.location}: {diagnostic.message}{hint}")
+    return reasons
+
+
+def ops_summary(backend: Backend) -> list[str]:
+    """Kernels per strategy, and which to write first."""
+    counts = Counter(str(op.strategy) for op in backend.ops)
+    listed = ", ".join(f"{counts[name]} {name}" for name in ("native", "library", "host", "fallback") if counts[name])
+    lines = [f"kernels  {len(backend.ops)}: {listed}"]
+    for strategy in ("native", "library"):
+        names = [op.name for op in backend.ops if str(op.strategy) == strategy]
+        if names:
+            lines.append(f"         {strategy}: {', '.join(names)}")
+    slow = {op.name for op in backend.ops if str(op.strategy) == "fallback"}
+    first = [name for name in FIRST_KERNELS if name in slow][:5]
+    if first:
+        lines.append(f"         implement first: {', '.join(first)}")
+    return lines
+
+
+def next_steps(request: Request, resolved: Resolved) -> list[str]:
+    """Commands to go on with."""
+    vendor = request.vendor
+    layout = resolved.backend.vendor.sdk
+    lines = ["next"]
+    if resolved.backend.sdk.simulated:
+        lines.append(f"  fl-gen sim build {vendor} --out build/sim    # the SDK that this was generated for, as libraries")
+        if layout.environment:
+            lines.append(f"  export {layout.environment[0]}=$PWD/build/sim")
+    lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor} && cmake --build build")
+    slow = [name for name in FIRST_KERNELS if any(op.name == name and str(op.strategy) == "fallback" for op in resolved.backend.ops)]
+    if slow:
+        lines.append(f"  fl-gen kernel new {vendor} {slow[0]}    # the first kernel of your own")
+    return lines
+
+
+def plan_text(plan: Plan) -> str:
+    """One line per file that a run would touch, and a count."""
+    lines = [f"{entry.action.value:<9} {shown(plan.folder / entry.path)}" for entry in plan.entries if entry.action is not Action.IDENTICAL]
+    same = len(plan.paths(Action.IDENTICAL))
+    lines.append(f"{same} identical, {len(plan.entries) - same} to change; nothing was written")
+    return "\n".join(lines)

@@ -1,0 +1,282 @@
+"""One run from a request to a tree: the only place where schemas, SDK, rendering and disk meet.
+
+The command line calls these functions and prints what they return.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fl_gen import __version__
+from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, digest, load
+from fl_gen.output.plan import Plan, make_plan
+from fl_gen.resolve.model import Backend
+from fl_gen.schema.catalog import Catalog, Schemas
+from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.paths import data_dir, shown
+from fl_gen.sdk.items import ProbeReport
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for.
+
+    `sdk` are paths, or the one word `sim` or `sim:VERSION`; empty means the vendor's environment variables and default
+    places. `output` is the folder that holds `generated/` and `backends/`. `require` names groups of the SDK that must
+    be there. `cache` None turns fl-gen's caches off.
+    """
+
+    vendor: str
+    framework: str = "infinitrain"
+    sdk: tuple[str, ...] = ()
+    output: Path = field(default_factory=Path)
+    require: tuple[str, ...] = ()
+    schema_dirs: tuple[Path, ...] = ()
+    template_dirs: tuple[Path, ...] = ()
+    cache: Path | None = None
+    formatted: bool = True
+    verify: bool = False
+
+    @property
+    def generated(self) -> Path:
+        return self.output / "generated" / self.vendor
+
+    @property
+    def backends(self) -> Path:
+        return self.output / "backends" / self.vendor
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A backend model, the report of the probe behind it, and the SDK that it was made for."""
+
+    schemas: Schemas
+    backend: Backend
+    report: ProbeReport
+    headers: tuple[str, ...]
+    include_dirs: tuple[str, ...]
+    memory: dict[str, str]
+    sdk_title: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything in memory, nothing written: what each file will hold."""
+
+    resolved: Resolved
+    files: dict[str, str]
+    once: dict[str, str]
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did: the plan that was published and the once-files that were made or left alone."""
+
+    prepared: Prepared
+    plan: Plan
+    created: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+class EditedError(FlGenError):
+    """Files under generated/ were changed by hand; the run would lose that."""
+
+
+def resolve_request(request: Request) -> Resolved:
+    """Load the schemas, find and check the SDK, choose every binding."""
+    from fl_gen.resolve.backend import required_groups, resolve
+    from fl_gen.schema.kernels import load_native_kernels
+    from fl_gen.sdk.cache import Cache
+    from fl_gen.sdk.items import ProbeItem
+    from fl_gen.sdk.probe import probe
+
+    catalog = Catalog(request.schema_dirs)
+    schemas = catalog.load(request.vendor, request.framework)
+    sdk = _find(request, schemas, catalog)
+    needed = required_groups(schemas.vendor, request.require)
+    missing = sorted(needed - sdk.groups)
+    if missing:
+        raise _missing_group(schemas, sdk, missing[0])
+    cache = Cache(request.cache) if request.cache is not None else None
+    headers = tuple(
+        header for name, group in schemas.vendor.groups.items() if name in sdk.groups for header in group.headers
+    )
+
+    def prober(items: Sequence[ProbeItem]) -> ProbeReport:
+        return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
+
+    kernels = request.backends / "kernels.yaml"
+    native = load_native_kernels(kernels, shown(kernels)).kernels if kernels.exists() else None
+    backend, report = resolve(
+        schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native
+    )
+    return Resolved(schemas, backend, report, headers, sdk.include_dirs, sdk.memory, sdk.title)
+
+
+def prepare(request: Request) -> Prepared:
+    """Render every file of the backend. Nothing is written."""
+    from fl_gen.render.formatter import PINNED_VERSION, format_tree
+    from fl_gen.render.infinitrain import render_infinitrain
+
+    resolved = resolve_request(request)
+    roots = (*request.template_dirs, data_dir() / "templates")
+    rendered = render_infinitrain(resolved.backend, roots)
+    files, once = rendered.generated, rendered.once
+    if request.formatted:
+        style = (data_dir() / "templates" / request.framework / "clang-format.yaml").read_text(encoding="utf-8")
+        cache = request.cache / "format" if request.cache is not None else None
+        files = format_tree(files, style, cache)
+    if request.verify:
+        from fl_gen.sdk.verify import verify
+
+        verify(files, resolved, rendered.sources)
+    manifest = Manifest(
+        generator=__version__,
+        vendor=request.vendor,
+        framework=request.framework,
+        sdk={
+            "name": resolved.backend.sdk.name,
+            "version": resolved.backend.sdk.version,
+            "simulated": resolved.backend.sdk.simulated,
+            "groups": list(resolved.backend.sdk.groups),
+            "headers": resolved.backend.sdk.digest,
+        },
+        inputs={
+            "schemas": _digest_files(Catalog(request.schema_dirs).files(request.vendor, request.framework)),
+            "templates": _digest_templates(roots, request.framework),
+            "clang-format": PINNED_VERSION if request.formatted else "none",
+        },
+        files={
+            path: FileRecord(digest(text), rendered.sources[path][0], rendered.sources[path][1])
+            for path, text in files.items()
+        },
+    )
+    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest)
+
+
+def plan_of(request: Request, prepared: Prepared) -> Plan:
+    """What publishing `prepared` would do to the disk."""
+    return make_plan(request.generated, prepared.files, load(request.generated))
+
+
+def generate(request: Request, overwrite: bool = False) -> Outcome:
+    """Make the vendor's tree. Raises EditedError, and writes nothing, if a hand edit would be lost."""
+    from fl_gen.output.publish import create_once, locked, publish, recover
+
+    prepared = prepare(request)
+    with locked(request.output / "generated"):
+        recover(request.generated)
+        plan = plan_of(request, prepared)
+        if plan.refused and not overwrite:
+            raise _edited(request, plan)
+        publish(plan)
+        created, kept = create_once(request.backends, prepared.once)
+    return Outcome(prepared, plan, tuple(created), tuple(kept))
+
+
+@dataclass(frozen=True)
+class _Sdk:
+    groups: frozenset[str]
+    include_dirs: tuple[str, ...]
+    memory: dict[str, str]
+    version: str | None
+    simulated: bool
+    libraries_missing: tuple[str, ...]
+    title: str
+
+
+def is_simulated(sdk: Sequence[str]) -> bool:
+    """Whether `--sdk` asks for the simulated SDK."""
+    return len(sdk) == 1 and (sdk[0] == "sim" or sdk[0].startswith("sim:"))
+
+
+def _find(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
+    return _simulated(request, schemas, catalog) if is_simulated(request.sdk) else _installed(request, schemas)
+
+
+def _simulated(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
+    """The simulated SDK's headers, in memory: nothing has to be built to generate code for it."""
+    from fl_gen.render.simapi import load_api
+    from fl_gen.render.simheaders import render_headers
+
+    path = catalog.api_path(request.vendor)
+    if path is None:
+        raise FlGenError(
+            f"--sdk {request.sdk[0]}: there is no simulated SDK for {request.vendor}: its folder has no api.yaml\n"
+            "  = give the path of a real SDK with --sdk"
+        )
+    api = load_api(path)
+    wanted = request.sdk[0].partition(":")[2]
+    version = api.find_version(wanted)
+    root = f"/__fl_gen_sim__/{request.vendor}-{version.version}/include"
+    headers = render_headers(api, wanted)
+    present = frozenset(
+        name
+        for name, group in schemas.vendor.groups.items()
+        if all(header in headers for header in group.headers)
+    )
+    return _Sdk(
+        groups=present,
+        include_dirs=(root,),
+        memory={f"{root}/{name}": text for name, text in headers.items()},
+        version=version.version,
+        simulated=True,
+        libraries_missing=(),
+        title=f"simulated {schemas.vendor.sdk.name} {version.version} (a test double)",
+    )
+
+
+def _installed(request: Request, schemas: Schemas) -> _Sdk:
+    from fl_gen.render.simsdk import MARKER_FILE
+    from fl_gen.sdk.find import find_sdk
+
+    found = find_sdk(schemas.vendor, [Path(path) for path in request.sdk], os.environ)
+    return _Sdk(
+        groups=frozenset(found.groups_present),
+        include_dirs=tuple(str(folder) for folder in found.include_dirs),
+        memory={},
+        version=found.version,
+        simulated=(found.root / MARKER_FILE).is_file(),
+        libraries_missing=tuple(found.libraries_missing),
+        title=f"{schemas.vendor.sdk.name} {found.version or 'of unknown version'} at {found.root}",
+    )
+
+
+def _missing_group(schemas: Schemas, sdk: _Sdk, name: str) -> FlGenError:
+    group = schemas.vendor.groups[name]
+    where = ", ".join(sdk.include_dirs)
+    return FlGenError(
+        f"{sdk.title}: {group.title} is needed, and its header {group.headers[0]} is not in {where}\n"
+        f"  = install {group.title}, or point --sdk at an SDK that has it"
+    )
+
+
+def _edited(request: Request, plan: Plan) -> EditedError:
+    listed = "\n".join(f"  {request.generated / path}" for path in plan.refused)
+    return EditedError(
+        f"{len(plan.refused)} file(s) under {request.generated} were changed by hand, and this run would lose that:\n"
+        f"{listed}\n"
+        "  = move your change to a template, a schema or backends/, or run again with --overwrite to drop it"
+    )
+
+
+def _digest_files(paths: Sequence[Path]) -> str:
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).digest())
+    return total.hexdigest()
+
+
+def _digest_templates(roots: Sequence[Path], framework: str) -> str:
+    total = hashlib.sha256()
+    for root in roots:
+        for path in sorted((root / framework).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                total.update(path.relative_to(root).as_posix().encode() + b"\0")
+                total.update(hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).digest())
+    return total.hexdigest()
