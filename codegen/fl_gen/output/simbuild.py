@@ -6,6 +6,7 @@ beside its target and renamed into place; a target that was made from the same i
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import fcntl
 import hashlib
@@ -27,7 +28,7 @@ from fl_gen.schema.paths import data_dir
 RECORD = "fl-sim.json"
 SANITIZERS = frozenset({"address", "undefined", "leak", "thread"})
 _TAIL = 40  # lines of compiler output that a message shows
-_PLAIN_FLAGS = ("-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra")
+_PLAIN_FLAGS = ("-std=c++20", "-O1", "-g", "-fPIC", "-Wall", "-Wextra")
 _QUIET_FLAGS = ("-Wno-unused-parameter", "-Wno-unused-function")
 
 
@@ -47,13 +48,18 @@ class SimBuild:
 
 @dataclass(frozen=True)
 class SimBuildOptions:
-    """How to build. `sanitize`: names for -fsanitize=, comma separated. `tool`: cmake, compiler, or None for either."""
+    """How to build.
+
+    `sanitize`: names for -fsanitize=, comma separated. `tool`: cmake, compiler, or None for what there is. `cache`: a
+    folder in which the compiled engine is kept for the next SDK that needs the same one; None: none.
+    """
 
     sanitize: str = ""
     jobs: int = 2
     compiler: str | None = None
     tool: str | None = None
     keep_sources: bool = True
+    cache: Path | None = None
 
 
 def engine_dir() -> Path:
@@ -94,12 +100,13 @@ def build_sim_sdk(
     libraries = tuple(library.name for library in api.at(version).libraries)
     out_dir = Path(os.path.abspath(out_dir))
     compiler = _compiler(options.compiler)
+    compiled = _engine_digest(engine, compiler, sanitize)
     record = {
         "what": "simulated SDK (a test double), built by fl-gen",
         "vendor": api.vendor,
         "version": version.version,
         "sanitize": sanitize,
-        "inputs": _digest(files, engine, compiler, sanitize),
+        "inputs": _digest(files, compiled),
     }
     out_dir.parent.mkdir(parents=True, exist_ok=True)
     with _lock(out_dir):
@@ -110,7 +117,8 @@ def build_sim_sdk(
         stage = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.", dir=out_dir.parent))
         try:
             _write(stage, files)
-            _compile(stage, api.layout, libraries, engine, compiler, sanitize, options)
+            job = _Job(stage, api.layout, libraries, engine, compiled, compiler, sanitize, options)
+            job.compile()
             (stage / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             if not options.keep_sources:
                 shutil.rmtree(stage / "src")
@@ -132,11 +140,16 @@ def _compiler(wanted: str | None) -> str:
     raise SimBuildError(f"{what}; install g++ or clang++, or name one with CXX")
 
 
-def _digest(files: Mapping[str, str], engine: Path, compiler: str, sanitize: str) -> str:
-    """Of everything that a build depends on, the compiler's version included."""
-    digest = hashlib.sha256()
+def _digest(files: Mapping[str, str], engine: str) -> str:
+    digest = hashlib.sha256(engine.encode())
     for path in sorted(files):
         digest.update(f"{path}\0{files[path]}\0".encode())
+    return digest.hexdigest()
+
+
+def _engine_digest(engine: Path, compiler: str, sanitize: str) -> str:
+    """Of everything that the compiled engine depends on, the compiler's version included."""
+    digest = hashlib.sha256()
     sources = (p for p in engine.rglob("*") if p.suffix in (".h", ".cc", ".txt"))
     for source in sorted(p for p in sources if "tests" not in p.relative_to(engine).parts):
         digest.update(str(source.relative_to(engine)).encode() + b"\0" + source.read_bytes() + b"\0")
@@ -173,67 +186,99 @@ def _write(root: Path, files: Mapping[str, str]) -> None:
         target.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _compile(
-    stage: Path,
-    layout: Mapping[str, str],
-    libraries: Sequence[str],
-    engine: Path,
-    compiler: str,
-    sanitize: str,
-    options: SimBuildOptions,
-) -> None:
-    cmake = shutil.which("cmake") if options.tool in (None, "cmake") else None
-    if options.tool == "cmake" and cmake is None:
-        raise SimBuildError("cmake was not found; install it (pip install cmake) or build with the compiler alone")
-    if cmake is not None:
-        _with_cmake(cmake, stage, engine, compiler, sanitize, options.jobs)
-    else:
-        _with_compiler(stage, layout, libraries, engine, compiler, sanitize)
+@dataclass(frozen=True)
+class _Job:
+    """One build in its staging folder."""
 
+    stage: Path
+    layout: Mapping[str, str]
+    libraries: Sequence[str]
+    engine: Path
+    engine_digest: str
+    compiler: str
+    sanitize: str
+    options: SimBuildOptions
 
-def _with_cmake(cmake: str, stage: Path, engine: Path, compiler: str, sanitize: str, jobs: int) -> None:
-    build = stage / "build"
-    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    command = [
-        cmake,
-        *generator,
-        "-S",
-        str(stage),
-        "-B",
-        str(build),
-        f"-DFL_SIM_ENGINE_DIR={engine}",
-        f"-DSANITIZE={sanitize}",
-        "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g",
-    ]
-    _run(command, {"CXX": compiler})
-    _run([cmake, "--build", str(build), "--parallel", str(jobs)], {})
-    shutil.rmtree(build)
-
-
-def _with_compiler(
-    stage: Path, layout: Mapping[str, str], libraries: Sequence[str], engine: Path, compiler: str, sanitize: str
-) -> None:
-    """Without CMake: one command per library, the engine inside the first."""
-    target = stage / layout["library"]
-    target.mkdir(parents=True, exist_ok=True)
-    include = ["-I", str(stage / layout["include"]), "-I", str(engine / "include"), "-I", str(engine / "src")]
-    flags = [
-        *_PLAIN_FLAGS,
-        *_QUIET_FLAGS,
-        *shlex.split(os.environ.get("CXXFLAGS", "")),
-        "-Wl,-rpath,$ORIGIN",
-        "-pthread",
-    ]
-    if sanitize:
-        flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer"]
-    for index, name in enumerate(libraries):
-        command = [*shlex.split(compiler), *flags, *include, str(stage / "src" / f"{name}.cc")]
-        if index == 0:
-            command += [str(path) for path in sorted((engine / "src").glob("*.cc"))]
+    def compile(self) -> None:
+        cmake = shutil.which("cmake") if self.options.tool in (None, "cmake") else None
+        if self.options.tool == "cmake" and cmake is None:
+            raise SimBuildError("cmake was not found; install it (pip install cmake) or build with the compiler alone")
+        archive = self._cached_engine()
+        if cmake is not None:
+            self._with_cmake(cmake, archive)
         else:
-            command += ["-L", str(target), f"-l{libraries[0]}"]
-        _run([*command, "-lrt", "-o", str(target / f"lib{name}.so")], {})
+            self._with_compiler(archive)
+
+    def _cached_engine(self) -> Path | None:
+        """The compiled engine in the cache, made now if it is not there; None without a cache that can be written."""
+        cache = self.options.cache
+        if cache is None:
+            return None
+        folder = cache / "engine" / self.engine_digest
+        archive = folder / "libfl_sim_engine.a"
+        if archive.is_file():
+            return archive
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with _lock(folder):
+                if not archive.is_file():
+                    self._make_archive(archive)
+        except OSError:
+            return None  # the engine is compiled into the SDK directly
+        return archive
+
+    def _make_archive(self, archive: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix=".make.", dir=archive.parent) as scratch:
+            include = ["-I", str(self.engine / "include"), "-I", str(self.engine / "src")]
+            commands, objects = [], []
+            for source in sorted((self.engine / "src").glob("*.cc")):
+                objects.append(str(Path(scratch) / f"{source.stem}.o"))
+                commands.append([*self._flags(), *include, "-c", str(source), "-o", objects[-1]])
+            with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, self.options.jobs)) as pool:
+                for finished in [pool.submit(_run, command, {}) for command in commands]:
+                    finished.result()
+            part = Path(scratch) / archive.name
+            _run(["ar", "crs", str(part), *objects], {})
+            part.rename(archive)
+
+    def _flags(self) -> list[str]:
+        flags = [*shlex.split(self.compiler), *_PLAIN_FLAGS, *shlex.split(os.environ.get("CXXFLAGS", "")), "-pthread"]
+        return [*flags, f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer"] if self.sanitize else flags
+
+    def _with_cmake(self, cmake: str, archive: Path | None) -> None:
+        build = self.stage / "build"
+        command = [
+            cmake,
+            *(["-G", "Ninja"] if shutil.which("ninja") else []),
+            "-S",
+            str(self.stage),
+            "-B",
+            str(build),
+            f"-DFL_SIM_ENGINE_DIR={self.engine}",
+            f"-DFL_SIM_ENGINE_ARCHIVE={archive or ''}",
+            f"-DSANITIZE={self.sanitize}",
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g",
+        ]
+        _run(command, {"CXX": self.compiler})
+        _run([cmake, "--build", str(build), "--parallel", str(self.options.jobs)], {})
+        shutil.rmtree(build)
+
+    def _with_compiler(self, archive: Path | None) -> None:
+        """Without CMake: one command per library, the engine inside the first."""
+        target = self.stage / self.layout["library"]
+        target.mkdir(parents=True, exist_ok=True)
+        roots = (self.stage / self.layout["include"], self.engine / "include", self.engine / "src")
+        include = [part for root in roots for part in ("-I", str(root))]
+        for index, name in enumerate(self.libraries):
+            command = [*self._flags(), *_QUIET_FLAGS, "-shared", *include, str(self.stage / "src" / f"{name}.cc")]
+            if index > 0:
+                command += ["-L", str(target), f"-l{self.libraries[0]}"]
+            elif archive is not None:
+                command += ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
+            else:
+                command += [str(path) for path in sorted((self.engine / "src").glob("*.cc"))]
+            _run([*command, "-lrt", "-Wl,-rpath,$ORIGIN", "-o", str(target / f"lib{name}.so")], {})
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
