@@ -33,6 +33,7 @@ def frozen(cls: type[T]) -> type[T]:
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
     made.__defaults__ = {item.name: item.default for item in fields(made) if item.default is not MISSING}
     made.__names__ = tuple(item.name for item in fields(made))
+    made.__keys__ = frozenset(made.__names__)
     made.__checked__ = hasattr(made, "__post_init__")
     result: type[T] = made
     return result
@@ -48,19 +49,25 @@ def _init(self: Any, *args: Any, **values: Any) -> None:
             if name in values:
                 raise TypeError(f"{cls.__name__}() got {name!r} twice")
             values[name] = value
-    if len(values) != len(names):
-        values = {**cls.__defaults__, **values}
+    if values.keys() != cls.__keys__:
+        values = _completed(cls, values)
     store = object.__setattr__
-    try:
-        for name in names:
-            store(self, name, values[name])
-    except KeyError as error:
-        raise TypeError(f"{cls.__name__}() needs {error.args[0]!r}") from None
-    if len(values) != len(names):
-        unknown = sorted(set(values) - set(names))
-        raise TypeError(f"{cls.__name__}() has no {', '.join(unknown)}")
+    for name in names:
+        store(self, name, values[name])
     if cls.__checked__:
         self.__post_init__()
+
+
+def _completed(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """The values with defaults for those that are not given."""
+    unknown = sorted(values.keys() - cls.__keys__)
+    if unknown:
+        raise TypeError(f"{cls.__name__}() has no {', '.join(unknown)}")
+    values = {**cls.__defaults__, **values}
+    missing = [name for name in cls.__names__ if name not in values]
+    if missing:
+        raise TypeError(f"{cls.__name__}() needs {', '.join(missing)}")
+    return values
 
 
 def _repr(self: Any) -> str:

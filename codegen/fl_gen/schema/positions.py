@@ -134,7 +134,7 @@ def _indentation(text: str, start: int, end: int, style: str, value: str) -> int
         if line:
             return stop - index - len(line)
         index = _after_break(text, stop, end)
-    return 0
+    return end  # empty lines alone: whatever blanks they hold are indentation
 
 
 def _block_breaks(text: str, index: int, end: int, indent: int) -> tuple[int, list[int]]:

@@ -90,8 +90,11 @@ def test_any_presentation_is_walked_in_step_with_the_parser(style: str, words: s
     body = "\n".join(pad + line for line in words.split("\n")) if "\n" in style else words.replace("\n", "\n" + pad)
     text = "a: " + style.format(body) + "\nb: 1\n"
     try:
-        node = scalar(text)
+        root = loads(text)
     except SchemaError:
+        return
+    node = root.values["a"] if isinstance(root, Mapping) else root
+    if not isinstance(node, Scalar):
         return
     places = [(node.locate(offset).line, node.locate(offset).column) for offset in range(len(node.value))]
     assert places == sorted(places)
