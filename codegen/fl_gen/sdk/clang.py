@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from ctypes import byref, c_uint, c_void_p, cast
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +25,7 @@ FLAGS = (
     "-Werror=conversion",
     "-Werror=return-type",
     "-Wdeprecated-declarations",
+    "-Wno-braced-scalar-init",  # constants are wrapped in braces to forbid narrowing
 )
 # Each of these changes what clang reads, how, or what it prints.
 ENVIRONMENT = (
@@ -127,6 +130,8 @@ def parse(main: str, text: bytes, arguments: Sequence[str], files: Mapping[str, 
 
 def _messages(diagnostics: Any) -> Iterator[Message]:
     for one in diagnostics:
+        if one.severity < ERROR and not (one.option or "").startswith("-Wdeprecated"):
+            continue  # no other warning is anyone's fault
         notes = tuple((_place(note.location), note.spelling) for note in one.children)
         length = 1
         place = _place(one.location)
@@ -140,6 +145,43 @@ def _messages(diagnostics: Any) -> Iterator[Message]:
 def _place(location: Any) -> Place:
     file = location.file
     return Place(file.name if file else "", location.line, location.column, location.offset)
+
+
+class Places:
+    """Physical places in one unit, with as few calls into libclang as possible: each costs about a microsecond."""
+
+    def __init__(self, parsed: Parsed, main: str, size: int) -> None:
+        self._unit = parsed.unit
+        self._library = load().conf.lib
+        self._files: dict[int, str] = {}
+        self._cells = (load().c_object_p(), c_uint(), c_uint(), c_uint())
+        self._references = tuple(byref(cell) for cell in self._cells)
+        file = self._unit.get_file(main)
+        first, last = (self._library.clang_getLocationForOffset(self._unit, file, at) for at in (0, size - 1))
+        # libclang numbers the characters of a file one after the other. Where that holds an extent needs no call.
+        base, end = int(getattr(first, "int_data", 0)), int(getattr(last, "int_data", 0))
+        self._base, self._limit = (base, base + size) if end - base == size - 1 else (0, -1)
+
+    def where(self, location: Any) -> tuple[str, int, int]:
+        """File ('' if none), line and offset of a location."""
+        self._library.clang_getInstantiationLocation(location, *self._references)
+        file, line, _, offset = self._cells
+        address = cast(file, c_void_p).value
+        if address is None:
+            return "", line.value, offset.value
+        name = self._files.get(address)
+        if name is None:
+            own = cast(c_void_p(address), load().c_object_p)
+            name = self._files[address] = str(load().File(own).name)
+        return name, line.value, offset.value
+
+    def extent(self, cursor: Any) -> tuple[int, int]:
+        """Start and end of a cursor of the main file, in bytes."""
+        extent = cursor.extent
+        start, end = getattr(extent, "begin_int_data", -1), getattr(extent, "end_int_data", -1)
+        if self._base <= start <= self._limit and self._base <= end <= self._limit:
+            return start - self._base, end - self._base
+        return self.where(extent.start)[2], self.where(extent.end)[2]
 
 
 @cache
@@ -172,7 +214,10 @@ def version() -> str:
 def _index() -> Any:
     # One for the process: units of different indexes must not meet, and creating one costs as much as a small parse.
     with clean_environment():
-        return load().Index.create()
+        index = load().Index.create()
+    # Its destructor calls into cindex, which must still be there.
+    atexit.register(_index.cache_clear)
+    return index
 
 
 @contextmanager

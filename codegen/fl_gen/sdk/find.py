@@ -63,11 +63,11 @@ class SdkLocation:
 def find_sdk(
     vendor: Vendor,
     explicit: Sequence[Path | str],
-    *,
     environment: Mapping[str, str] | None = None,
+    *,
     memory: Mapping[str, str] | None = None,
 ) -> SdkLocation:
-    """The SDK at `explicit` (one root, or several that together hold it), else where the environment or the vendor says.
+    """The SDK at `explicit` (one root, or several that together hold it), else where environment or vendor say.
 
     `memory` are header files by absolute path that need not exist on disk. SdkError, one message, when there is none.
     """
@@ -151,6 +151,7 @@ def _located(vendor: Vendor, roots: Sequence[Path], origin: str, files: Mapping[
     if lacking:
         raise _lacking_error(vendor, roots, origin, lacking, files)
     include_dirs = tuple(dict.fromkeys(folder for root in roots for folder in _include_dirs(vendor, root, files)))
+    mains = {key: group.headers[0] if group.headers else "" for key, group in vendor.groups.items()}
     present = [key for key, group in vendor.groups.items() if _main(group, include_dirs, files) is not None]
     library_dirs = tuple(
         dict.fromkeys(
@@ -163,11 +164,7 @@ def _located(vendor: Vendor, roots: Sequence[Path], origin: str, files: Mapping[
         include_dirs=include_dirs,
         library_dirs=library_dirs,
         groups_present=tuple(present),
-        groups_missing={
-            key: (group.headers[0] if group.headers else "")
-            for key, group in vendor.groups.items()
-            if key not in present
-        },
+        groups_missing={key: header for key, header in mains.items() if key not in present},
         version=_version(vendor, include_dirs, files),
         libraries={name: _library(name, library_dirs) for name in libraries},
         origin=origin,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import clang, tree
 from .clang import Parsed
 from .faults import HeaderTrouble, header_error
 from .model import Declared, Enum, Enumerator, Function, Macro, Parameter, Record, RecordField, Sdk, Typedef
-from .reads import headers_read, include_name
+from .reads import headers_read
 from .shims import Shims, tiers
 from .unit import MAIN_FILE, Unit, build
 
-_FUNCTION_TEMPLATE, _UNEXPOSED, _MACRO = 30, 1, 501
+_MACRO = 501
 _RECORDS = {tree.STRUCT: "struct", tree.UNION: "union", tree.CLASS: "class"}
 _AVAILABILITY = {0: "available", 1: "deprecated"}
 _FUNCTION_TYPE = (110, 111)  # FunctionNoProto, FunctionProto
@@ -51,8 +51,8 @@ def read_sdk(
 
 def read_tree(parsed: Parsed, name_of: Callable[[str], str | None]) -> Sdk:
     """The model of a parsed unit without macros; `name_of` gives the name of an SDK header by path, None for others."""
-    reader = _Reader(name_of)
-    for cursor in _declarations(parsed.unit.cursor):
+    reader = Reader(name_of)
+    for cursor in tree.declarations(tree.children(parsed.unit.cursor)):
         reader.take(cursor)
     return Sdk(
         functions=reader.functions,
@@ -65,26 +65,14 @@ def read_tree(parsed: Parsed, name_of: Callable[[str], str | None]) -> Sdk:
     )
 
 
-def sdk_names(folders: Sequence[str]) -> Callable[[str], str | None]:
-    """A `name_of` for `read_tree`: headers inside `folders` are the SDK's."""
-    return lambda path: include_name(path, folders)
-
-
 def _parse(text: bytes, folders: Sequence[str], files: Mapping[str, str], shims: Shims, detailed: bool) -> Parsed:
     arguments = [part for folder in (*folders, *shims.dirs) for part in ("-isystem", folder)]
     return clang.parse(MAIN_FILE, text, arguments, {**shims.files, **files}, detailed)
 
 
-def _declarations(root: Any) -> Iterator[Any]:
-    """The declarations at namespace scope, those inside `extern "C"` and namespaces too."""
-    for cursor in tree.children(root):
-        if tree.kind(cursor) in (tree.LINKAGE, tree.NAMESPACE_KIND, _UNEXPOSED):
-            yield from _declarations(cursor)
-        else:
-            yield cursor
+class Reader:
+    """Collects declarations cursor by cursor; `name_of` gives an SDK header's name by path, None for other files."""
 
-
-class _Reader:
     def __init__(self, name_of: Callable[[str], str | None]) -> None:
         self._name_of = name_of
         self._names: dict[str, str | None] = {}
@@ -103,8 +91,8 @@ class _Reader:
         at = self._at(cursor)
         if at is None:
             return
-        if number in (tree.FUNCTION, _FUNCTION_TEMPLATE):
-            self._function(cursor, at, number == _FUNCTION_TEMPLATE)
+        if number in (tree.FUNCTION, tree.FUNCTION_TEMPLATE):
+            self._function(cursor, at, number == tree.FUNCTION_TEMPLATE)
         elif number == tree.ENUM:
             self._enum(cursor, at)
         elif number in (tree.TYPEDEF, tree.TYPE_ALIAS):
@@ -180,7 +168,7 @@ class _Reader:
         self.records[name] = Record(name, kind, fields, size if size >= 0 else None, at)
 
 
-_TAKEN = {tree.FUNCTION, _FUNCTION_TEMPLATE, tree.ENUM, tree.TYPEDEF, tree.TYPE_ALIAS, *_RECORDS}
+_TAKEN = {tree.FUNCTION, tree.FUNCTION_TEMPLATE, tree.ENUM, tree.TYPEDEF, tree.TYPE_ALIAS, *_RECORDS}
 
 
 def _canonical(type_: Any) -> str:

@@ -11,9 +11,10 @@ from . import clang, lex
 from .attribute import Round, attribute
 from .faults import HeaderTrouble, header_error
 from .items import Finding, Outcome, ProbeItem
+from .names import Names
 from .reads import headers_read
 from .shims import Shims
-from .suggest import add_suggestions, wants_suggestions
+from .suggest import add_suggestions
 from .unit import MAIN_FILE, build, placeholders
 from .uses import uses_of
 
@@ -55,8 +56,10 @@ class _Judge:
         chosen, last = self._confirm(last)
         last = last or self._parse([])
         read = headers_read(last.parsed, self.headers, self.folders, self.memory, self.shims)
-        uses = uses_of(last, read, self.folders, self.memory)
-        findings = self._suggest(chosen, last)
+        own = {header.path: header.name for header in read if header.sdk}
+        names = Names(last.tree, own.get)
+        uses = uses_of((span.item for span in last.unit.spans), names, read, self.folders, self.memory)
+        findings = self._suggest(chosen, names)
         return Outcome(
             findings={item.id: findings.get(item.id, ()) for item in self.items},
             deprecated=self.deprecated,
@@ -69,14 +72,9 @@ class _Judge:
             parses=self.parses,
         )
 
-    def _suggest(self, chosen: Mapping[str, str | None], last: Round) -> Mapping[str, tuple[Finding, ...]]:
+    def _suggest(self, chosen: Mapping[str, str | None], names: Names) -> Mapping[str, tuple[Finding, ...]]:
         lost = [item for item in self.items if item.id in self.findings and chosen[item.choice] is None]
-        if not any(wants_suggestions(self.findings[item.id]) for item in lost):
-            return self.findings
-        from .headers import read_tree, sdk_names
-
-        sdk = read_tree(last.parsed, sdk_names(self.folders))
-        return add_suggestions(lost, self.findings, chosen, self.types, sdk)
+        return add_suggestions(lost, self.findings, chosen, self.types, names)
 
     # -- before any parse ---------------------------------------------------------------------------------------------
 
@@ -218,14 +216,22 @@ class _Judge:
 
     def _guess_types(self) -> dict[str, str]:
         """The types that the SDK probably has, so that one parse is nearly always enough: those its headers mention."""
-        text = "".join(self._header_text(header) for header in self.headers)
-        types: dict[str, str] = {}
+        rivals: dict[str, list[ProbeItem]] = {}
         for item in self.items:
             if item.form == "type" and item.provides and item.id not in self.findings:
-                names = [token.text for token in lex.tokens(item.code) if token.kind == "name"]
-                if names and re.search(rf"\b{names[-1]}\b", text):
-                    types.setdefault(item.provides, item.code.strip())
-        return {**self._choose_types(), **types}
+                rivals.setdefault(item.provides, []).append(item)
+        types: dict[str, str] = {}
+        words: set[str] | None = None
+        for name, items in rivals.items():
+            best = items[0]
+            if len(items) > 1:
+                if words is None:
+                    words = set(re.findall(r"[A-Za-z_]\w*", "\n".join(map(self._header_text, self.headers))))
+                for item in reversed(items):
+                    spelled = [token.text for token in lex.tokens(item.code) if token.kind == "name"]
+                    best = item if spelled and spelled[-1] in words else best
+            types[name] = best.code.strip()
+        return types
 
     def _header_text(self, header: str) -> str:
         for folder in self.folders:

@@ -122,6 +122,19 @@ class Sdk:
     resource_headers: str = ""
     enumerators: Mapping[str, Enumerator] = field(default_factory=dict)
 
+    def function_names(self) -> list[str]:
+        return list(self.functions)
+
+    def constant_names(self) -> list[str]:
+        """Enumerators and macros."""
+        return list(dict.fromkeys([*self.enumerators, *self.macros]))
+
+    def function(self, name: str) -> Function | None:
+        return self.functions.get(name)
+
+    def enum(self, name: str) -> Enum | None:
+        return self.enums.get(name)
+
     def type_names(self) -> list[str]:
         """Every name that stands for a type."""
         return list(dict.fromkeys([*self.typedefs, *self.enums, *self.records]))

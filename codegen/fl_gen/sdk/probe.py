@@ -2,7 +2,7 @@
 
 Every candidate goes into one translation unit, in a function of its own, and libclang parses it against the SDK's
 headers. What clang reports inside a candidate belongs to it; what it reports anywhere else means that there is no
-verdict at all. The candidates that would be used are then parsed once more without the others, which must give no error.
+verdict at all. The candidates that would be used are then parsed once more without the others: no error may come of it.
 """
 
 from __future__ import annotations

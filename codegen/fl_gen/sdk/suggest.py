@@ -7,20 +7,21 @@ ranking knows no vendor.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from . import lex
 from .items import Finding, ProbeItem
-from .model import Function, Sdk
+from .model import Enum, Function
 from .unit import spell
 
 T = TypeVar("T")
 
 _LEAST = 0.6  # below this a name is not like the one asked for
 _MOST = 2  # suggestions shown
+_CLOSE = 0.1  # a second one must be about as good as the first
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|unknown class name|no (?:type|member) named) '(?:\w+::)*(\w+)'"
 )
@@ -69,19 +70,34 @@ def parts(name: str) -> list[str]:
     return words
 
 
+class NameSource(Protocol):
+    """What a suggestion needs to know of an SDK; `Sdk` and `Names` are such."""
+
+    def function_names(self) -> Iterable[str]: ...
+
+    def type_names(self) -> Iterable[str]: ...
+
+    def constant_names(self) -> Iterable[str]: ...
+
+    def function(self, name: str) -> Function | None: ...
+
+    def enum(self, name: str) -> Enum | None: ...
+
+
 class Suggester:
     """Ranks an SDK's names by likeness to one that it lacks."""
 
-    def __init__(self, sdk: Sdk) -> None:
+    def __init__(self, sdk: NameSource) -> None:
         self._sdk = sdk
         self._parts: dict[str, list[str]] = {}
 
     def functions(self, name: str, arguments: Sequence[str | None]) -> list[Function]:
         """Functions like `name` for a call with arguments of these types (None: not known)."""
         scored = []
-        for function in self._sdk.functions.values():
-            likeness = self._likeness(name, function.name)
-            if likeness > 0.35:
+        for other in self._sdk.function_names():
+            likeness = self._likeness(name, other)
+            function = self._sdk.function(other) if likeness > 0.35 else None
+            if function is not None:
                 scored.append((likeness + 0.25 * _fit(function, arguments), function))
         return [function for score, function in _best(scored) if score >= _LEAST]
 
@@ -90,7 +106,7 @@ class Suggester:
         scored = []
         for other in self._sdk.type_names():
             score = self._likeness(name, other)
-            enum = self._sdk.enums.get(other)
+            enum = self._sdk.enum(other) if score else None
             if enum is not None and enum.values:
                 wanted = set(parts(name)[1:])
                 said = set(parts(enum.values[0].name)) & set(parts(enum.values[-1].name))
@@ -100,8 +116,7 @@ class Suggester:
 
     def constants(self, name: str) -> list[str]:
         """Enumerators and macros like `name`."""
-        names = [*self._sdk.enumerators, *self._sdk.macros]
-        scored = [(self._likeness(name, other), other) for other in names]
+        scored = [(self._likeness(name, other), other) for other in self._sdk.constant_names()]
         return [other for score, other in _best(scored) if score >= _LEAST]
 
     def _likeness(self, wanted: str, other: str) -> float:
@@ -113,10 +128,13 @@ class Suggester:
             if word in left:
                 left.remove(word)
                 shared += 1
-        if shared < 2 and len(mine) > 1 and wanted.lower() != other.lower():
+        # The first word is the library's own and shared by all.
+        if (shared < 2 and len(mine) > 1) or 2 * shared < min(len(mine), len(theirs)):
             return 0.0
         by_parts = 2 * shared / max(1, len(mine) + len(theirs))
-        return 0.65 * by_parts + 0.35 * SequenceMatcher(None, wanted.lower(), other.lower()).ratio()
+        spelling = SequenceMatcher(None, wanted.lower(), other.lower()).ratio()
+        # Nearly the same letters: a slip of the finger, whatever the words are.
+        return 0.65 * by_parts + 0.35 * spelling + (0.15 if spelling > 0.9 else 0.0)
 
 
 def add_suggestions(
@@ -124,7 +142,7 @@ def add_suggestions(
     findings: Mapping[str, tuple[Finding, ...]],
     chosen: Mapping[str, str | None],
     types: Mapping[str, str],
-    sdk: Sdk,
+    sdk: NameSource,
 ) -> dict[str, tuple[Finding, ...]]:
     """The findings, those of groups that nothing fits with a did-you-mean or the right signature as hint."""
     suggester = Suggester(sdk)
@@ -135,12 +153,9 @@ def add_suggestions(
     return result
 
 
-def wants_suggestions(findings: Sequence[Finding]) -> bool:
-    """Whether any finding is about a name, so that a model of the SDK is worth reading."""
-    return any(_UNKNOWN.search(f.message) or _NOT_VIABLE.search(f.message) for f in findings)
-
-
-def _with_hint(finding: Finding, item: ProbeItem, types: Mapping[str, str], suggester: Suggester, sdk: Sdk) -> Finding:
+def _with_hint(
+    finding: Finding, item: ProbeItem, types: Mapping[str, str], suggester: Suggester, sdk: NameSource
+) -> Finding:
     match = _UNKNOWN.search(finding.message)
     if match is None:
         return _with_signature(finding, sdk)
@@ -159,9 +174,9 @@ def _with_hint(finding: Finding, item: ProbeItem, types: Mapping[str, str], sugg
     return replace(finding, hint="\n".join(filter(None, [hint, finding.hint])))
 
 
-def _with_signature(finding: Finding, sdk: Sdk) -> Finding:
+def _with_signature(finding: Finding, sdk: NameSource) -> Finding:
     match = _NOT_VIABLE.search(finding.message)
-    function = sdk.functions.get(match.group(1)) if match else None
+    function = sdk.function(match.group(1)) if match else None
     if function is None or function.overloads:
         return finding
     return replace(finding, hint=f"declared at {function.at}: {function.signature}")
@@ -190,7 +205,7 @@ def _fit(function: Function, arguments: Sequence[str | None]) -> float:
     if len(function.params) != len(arguments):
         return 0.0
     pairs = list(zip(function.params, arguments, strict=True))
-    agree = sum(given is None or _bare(given) in (_bare(p.type), _bare(p.canonical)) for p, given in pairs)
+    agree = sum(0.5 if given is None else _bare(given) in (_bare(p.type), _bare(p.canonical)) for p, given in pairs)
     return 0.5 + 0.5 * agree / max(1, len(pairs))
 
 
@@ -199,4 +214,5 @@ def _bare(type_: str) -> str:
 
 
 def _best(scored: list[tuple[float, T]]) -> list[tuple[float, T]]:
-    return sorted(scored, key=lambda pair: -pair[0])[:_MOST]
+    best = sorted(scored, key=lambda pair: -pair[0])[:_MOST]
+    return [pair for pair in best if pair[0] > best[0][0] - _CLOSE]

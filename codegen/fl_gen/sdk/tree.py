@@ -10,23 +10,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import lex
-from .clang import Parsed
+from .clang import Parsed, Places, load
 from .items import Finding, ProbeItem
 from .unit import MAIN_FILE, NAMESPACE, Span, Unit
 
 STRUCT, UNION, CLASS, ENUM, FIELD, ENUM_CONSTANT, FUNCTION, VARIABLE, PARAMETER = 2, 3, 4, 5, 6, 7, 8, 9, 10
+FUNCTION_TEMPLATE = 30
 TYPEDEF, NAMESPACE_KIND, LINKAGE, TYPE_ALIAS = 20, 22, 23, 36
 UNEXPOSED_EXPRESSION, DECLARATION_REFERENCE, CALL, COMPOUND, RETURN = 100, 101, 103, 202, 214
 CASTS = {117, 124, 125, 126, 127, 128}  # C style, static, dynamic, reinterpret, const, functional
 _KEYWORDS = """
-alignas alignof and auto bool break case catch char class const const_cast constexpr continue decltype default delete do
-double dynamic_cast else enum explicit false final float for friend goto if inline int long mutable namespace new noexcept
-not nullptr operator or private protected public register reinterpret_cast return short signed sizeof static static_assert
-static_cast struct switch template this thread_local throw true try typedef typename union unsigned using virtual void
-volatile wchar_t while
+alignas alignof and auto bool break case catch char class const const_cast constexpr continue decltype default
+delete do double dynamic_cast else enum explicit false final float for friend goto if inline int long mutable
+namespace new noexcept not nullptr operator or private protected public register reinterpret_cast return short
+signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
+typename union unsigned using virtual void volatile wchar_t while
 """
-_WORDS = frozenset(_KEYWORDS.split())
-_USABLE = {STRUCT, UNION, CLASS, ENUM, ENUM_CONSTANT, FUNCTION, VARIABLE, TYPEDEF, TYPE_ALIAS}
+WORDS = frozenset(_KEYWORDS.split())
+_UNEXPOSED_DECLARATION = 1
 
 
 def kind(cursor: Any) -> int:
@@ -35,7 +36,18 @@ def kind(cursor: Any) -> int:
 
 
 def children(cursor: Any) -> list[Any]:
-    return list(cursor.get_children())
+    """A cursor's children. cindex's own `get_children` makes two more calls into the library for each."""
+    cindex = load()
+    found: list[Any] = []
+    unit = cursor._tu
+
+    def visit(child: Any, _parent: Any, _data: Any) -> int:
+        child._tu = unit  # keeps the unit alive as long as the cursor
+        found.append(child)
+        return 1
+
+    cindex.conf.lib.clang_visitChildren(cursor, cindex.callbacks["cursor_visit"](visit), found)
+    return found
 
 
 def walk(cursor: Any) -> Iterator[Any]:
@@ -53,29 +65,37 @@ def place(cursor: Any) -> tuple[str, int]:
     return (location.file.name if location.file else ""), location.line
 
 
+def declarations(cursors: Iterable[Any]) -> Iterator[Any]:
+    """Declarations at namespace scope, those inside `extern "C"` and namespaces too."""
+    for cursor in cursors:
+        if kind(cursor) in (LINKAGE, NAMESPACE_KIND, _UNEXPOSED_DECLARATION):
+            yield from declarations(children(cursor))
+        else:
+            yield cursor
+
+
 class Tree:
-    """The probe namespace of a parsed unit, by span."""
+    """A parsed probe unit: the items by span, and the headers' declarations by name."""
 
     def __init__(self, parsed: Parsed, unit: Unit) -> None:
-        self._parsed = parsed
         self._unit = unit
+        self.places = Places(parsed, MAIN_FILE, len(unit.text))
         self._roots: dict[int, list[tuple[Any, int, int]]] = {}
-        starts = {span.start: number for number, span in enumerate(unit.spans)}
-        for cursor in self._top():
-            extent = cursor.extent
-            start, end = extent.start.offset, extent.end.offset
-            number = starts.get(start)
-            if number is None:
-                span = unit.find(start)
-                number = unit.spans.index(span) if span is not None else -1
-            self._roots.setdefault(number, []).append((cursor, start, end))
         self._by_id = {span.item.id: number for number, span in enumerate(unit.spans)}
-
-    def _top(self) -> list[Any]:
-        for cursor in reversed(children(self._parsed.unit.cursor)):
-            if kind(cursor) == NAMESPACE_KIND and cursor.spelling == NAMESPACE and place(cursor)[0] == MAIN_FILE:
-                return children(cursor)
-        return []
+        starts = {span.start: number for number, span in enumerate(unit.spans)}
+        top = children(parsed.unit.cursor)
+        self.headers = top
+        last = top[-1] if top else None
+        if last is None or kind(last) != NAMESPACE_KIND or last.spelling != NAMESPACE:
+            return  # an item swallowed the end of the unit: none of them is where it was put
+        self.headers = top[:-1]
+        for cursor in children(last):
+            start, end = self.places.extent(cursor)
+            number = starts.get(start, -1)
+            if number < 0:
+                span = unit.find(start)
+                number = self._by_id[span.item.id] if span is not None else -1
+            self._roots.setdefault(number, []).append((cursor, start, end))
 
     def sound(self, item: ProbeItem) -> bool:
         """Whether the item is in the tree as written: one declaration at its own extent, a function with its body."""
@@ -88,17 +108,8 @@ class Tree:
         cursor, start, end = roots[0]
         if item.form == "type":
             return kind(cursor) == TYPE_ALIAS and start == span.start and span.code_start < end <= span.code_end
-        if kind(cursor) != FUNCTION or start != span.start or end != span.end or not cursor.is_definition():
-            return False
-        body = self._body(cursor)
-        return body is not None and body.extent.end.offset == span.end
-
-    @staticmethod
-    def _body(function: Any) -> Any | None:
-        for child in reversed(children(function)):
-            if kind(child) == COMPOUND:
-                return child
-        return None
+        # The extent of a function without a body would end before the brace.
+        return kind(cursor) == FUNCTION and start == span.start and end == span.end and cursor.is_definition()
 
     def declares(self, item: ProbeItem) -> Finding | None:
         """The finding if the item declares a function that it does not define: it would stand in for a missing one."""
@@ -115,32 +126,6 @@ class Tree:
                     return Finding(text, offset, len(cursor.spelling), None, "sdk-candidate")
         return None
 
-    def uses(self, items: Iterable[ProbeItem]) -> dict[str, list[str | tuple[str, str, int]]]:
-        """By item: (name, file, line) of each declaration it uses that stands in a header, in the order of the text.
-
-        A name that the tree does not know is given as it is: a macro, or a name that the item declares itself.
-        A name means the same thing in every item (SDK names are global), so the tree is asked once for each name.
-        """
-        unit = self._parsed.unit
-        main = unit.get_file(MAIN_FILE)
-        known: dict[str, tuple[str, str, int] | None] = {}
-        found: dict[str, list[str | tuple[str, str, int]]] = {}
-        cindex = _cindex()
-        for item in items:
-            span = self._unit.spans[self._by_id[item.id]]
-            own = {name for _, name in item.params}
-            uses: dict[str | tuple[str, str, int], None] = {}
-            for token in lex.tokens(item.code):
-                name = token.text
-                if token.kind != "name" or name in _WORDS or name in own:
-                    continue
-                if name not in known:
-                    location = cindex.SourceLocation.from_offset(unit, main, span.byte(token.offset))
-                    known[name] = _declaration(cindex.Cursor.from_location(unit, location))
-                uses[known[name] or name] = None
-            found[item.id] = list(uses)
-        return found
-
     def mixed(self, item: ProbeItem) -> tuple[Finding, ...]:
         """Where typedefs of one builtin or `void *` are taken for each other, which the compiler does not see."""
         number = self._by_id[item.id]
@@ -150,26 +135,12 @@ class Tree:
         return tuple(_mixed_in(roots[0][0], self._unit.spans[number]))
 
 
-def _cindex() -> Any:
-    from .clang import load
-
-    return load()
-
-
-def _declaration(cursor: Any) -> tuple[str, str, int] | None:
-    referenced = cursor.referenced if cursor is not None else None
-    if referenced is None or kind(referenced) not in _USABLE:
-        return None
-    file, line = place(referenced)
-    return (referenced.spelling, file, line) if file and file != MAIN_FILE else None
-
-
 def _may_declare(code: str) -> bool:
     """Whether the text has a shape such as `type name(`: cheap, so that the tree is walked only when it may matter."""
     before, last = "", ""
     for token in lex.tokens(code):
         typed = before in ("*", "&") or (before.isidentifier() and before not in ("return", "else", "do", "case"))
-        if token.text == "(" and last.isidentifier() and last not in _WORDS and typed:
+        if token.text == "(" and last.isidentifier() and last not in WORDS and typed:
             return True
         before, last = last, token.text
     return False

@@ -69,11 +69,14 @@ class Unit:
 
     text: bytes = b""
     spans: list[Span] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
     includes: dict[int, str] = field(default_factory=dict)  # byte offset of an #include line -> header
 
     def find(self, byte: int) -> Span | None:
         """The span that holds a byte of the unit."""
-        at = bisect_right([span.start for span in self.spans], byte) - 1
+        if len(self._starts) != len(self.spans):
+            self._starts = [span.start for span in self.spans]
+        at = bisect_right(self._starts, byte) - 1
         if at >= 0 and byte < self.spans[at].end:
             return self.spans[at]
         return None
@@ -94,6 +97,8 @@ def placeholders(item: ProbeItem) -> set[str]:
 
 def spell(text: str, types: Mapping[str, str]) -> str:
     """A type text with each `$name` replaced by the SDK's type."""
+    if "$" not in text:
+        return text
     return _PLACEHOLDER.sub(lambda match: types[match.group(1)], text)
 
 
@@ -103,26 +108,35 @@ def build(headers: Sequence[str], items: Iterable[ProbeItem], types: Mapping[str
     Helpers come first and types next, whatever their order in `items`, because the others use them.
     """
     unit = Unit()
+    parts: list[bytes] = []
+    size = 0
+
+    def put(text: str) -> None:
+        nonlocal size
+        parts.append(text.encode())
+        size += len(parts[-1])
+
     for header in headers:
         if not header or any(c in header for c in '<>"\n\r\\'):
             raise ValueError(f"not a header name: {header!r}")
-        unit.includes[len(unit.text)] = header
-        unit.text += f"#include <{header}>\n".encode()
-    unit.text += f"namespace {NAMESPACE} {{\ntemplate <typename T> using fl_probe_same = T;\n".encode()
+        unit.includes[size] = header
+        put(f"#include <{header}>\n")
+    put(f"namespace {NAMESPACE} {{\ntemplate <typename T> using fl_probe_same = T;\n")
     ordered = sorted(items, key=lambda item: {"type": 0, "helper": 1}.get(item.form, 2))
     for number, item in enumerate(ordered):
         before, after = _frame(item, number, types)
-        start = len(unit.text)
-        unit.text += before.encode()
-        code_start = len(unit.text)
+        start = size
+        put(before)
+        code_start = size
         segments = _segments(item.code, code_start, types)
-        unit.text += b"".join(segment.text.encode() for segment in segments)
-        code_end = len(unit.text)
-        unit.text += after.encode()
+        put("".join(segment.text for segment in segments))
+        code_end = size
+        put(after)
         brace = start + max(0, before.find("{\n"))
-        unit.spans.append(Span(item, start, len(unit.text), brace, code_start, code_end, segments))
-        unit.text += b"\n"
-    unit.text += b"}\n"
+        unit.spans.append(Span(item, start, size, brace, code_start, code_end, segments))
+        put("\n")
+    put("}\n")
+    unit.text = b"".join(parts)
     return unit
 
 

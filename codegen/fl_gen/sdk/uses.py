@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from .attribute import Round
-from .items import HeaderRead, Use
+from . import lex
+from .items import HeaderRead, ProbeItem, Use
+from .names import Names
 from .reads import include_name
+from .tree import WORDS
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 
 
 def uses_of(
-    last: Round, read: Sequence[HeaderRead], folders: Sequence[str], memory: Mapping[str, str]
+    items: Iterable[ProbeItem],
+    names: Names,
+    read: Sequence[HeaderRead],
+    folders: Sequence[str],
+    memory: Mapping[str, str],
 ) -> dict[str, tuple[Use, ...]]:
-    """By item id, the SDK's declarations that it uses, in the order of its text, those of other headers left out."""
-    own = {header.path for header in read if header.sdk}
+    """By item id, the SDK's declarations that it uses, in the order of its text, those of other headers left out.
+
+    The compiler has accepted these items, and an SDK's names are global: a name means what the headers declare by it.
+    """
+    headers = [header for header in read if header.sdk]
+    own = {header.path for header in headers}
     macros: dict[str, Use] | None = None
+    known: dict[str, Use | None] = {}
     result: dict[str, tuple[Use, ...]] = {}
-    for id_, found in last.tree.uses(span.item for span in last.unit.spans).items():
-        uses = []
-        for use in found:
-            if isinstance(use, str):
-                if macros is None:
-                    macros = _macros([header for header in read if header.sdk], memory)
-                if use in macros:
-                    uses.append(macros[use])
-            elif use[1] in own:
-                name, path, line = use
-                uses.append(Use(name, include_name(path, folders) or os.path.basename(path), line))
-        result[id_] = tuple(uses)
+    for item in items:
+        uses: dict[Use, None] = {}
+        params = {name for _, name in item.params}
+        for token in lex.tokens(item.code):
+            name = token.text
+            if token.kind != "name" or name in WORDS or name in params:
+                continue
+            if name not in known:
+                place = names.place(name)
+                if place is None:
+                    macros = _macros(headers, memory) if macros is None else macros
+                    known[name] = macros.get(name)
+                else:
+                    file, line = place
+                    spelled = include_name(file, folders) or os.path.basename(file)
+                    known[name] = Use(name, spelled, line) if file in own else None
+            use = known[name]
+            if use is not None:
+                uses[use] = None
+        result[item.id] = tuple(uses)
     return result
 
 
@@ -46,7 +65,9 @@ def _macros(headers: Sequence[HeaderRead], memory: Mapping[str, str]) -> dict[st
                     text = stream.read()
             except OSError:
                 continue
+        line, counted = 1, 0
         for match in _DEFINE.finditer(text):
-            line = text.count("\n", 0, match.start(1)) + 1
+            line += text.count("\n", counted, match.start(1))
+            counted = match.start(1)
             found.setdefault(match.group(1), Use(match.group(1), header.name, line))
     return found
