@@ -1,7 +1,7 @@
 # Tests of the framework. A suite is written once for any device; one binary per device type is made from it.
 include_guard(GLOBAL)
 
-find_package(GTest REQUIRED)
+find_package(GTest REQUIRED GLOBAL)
 include(GoogleTest)
 
 # The folder of test_utils.h and test_main.cc, and the folder that "tests/common/test_utils.h" is relative to.
