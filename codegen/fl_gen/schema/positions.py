@@ -123,7 +123,7 @@ def _block(text: str, start: int, end: int, style: str, value: str) -> list[int]
 
 
 def _indentation(text: str, start: int, end: int, style: str, value: str) -> int:
-    """How many blanks the parser took off each line of a block: the file's line is that much longer than the value's."""
+    """How many blanks the parser took off each line of a block: the file's line is longer than the value's by that."""
     first = content_start(text, start, end, style)
     if first != start:
         words = next((line for line in value.split("\n") if line.strip(" ")), "")

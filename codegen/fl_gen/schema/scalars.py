@@ -175,9 +175,8 @@ class Int(Spec):
         value = int(node.value)
         low, high = self.minimum, self.maximum
         if (low is not None and value < low) or (high is not None and value > high):
-            bounds = " and ".join(
-                text for text, bound in ((f"at least {low}", low), (f"at most {high}", high)) if bound is not None
-            )
+            limits = ((f"at least {low}", low), (f"at most {high}", high))
+            bounds = str(low) if low == high else " and ".join(text for text, bound in limits if bound is not None)
             return check.report(node, f"{label} must be {bounds}, not {value}")
         return value
 

@@ -16,7 +16,7 @@ from .errors import Diagnostic, SchemaError, quote
 from .frozen import frozen
 from .location import Location
 from .nodes import Mapping, Node, Scalar, Sequence
-from .suggest import suggestion
+from .suggest import closest, suggestion
 from .values import ModelError, Table, duplicates
 
 MAX_PROBLEMS = 200  # diagnostics of one file; what comes after is not looked at
@@ -231,18 +231,19 @@ class Record(Spec):
         values: dict[str, Any] = {"location": node.location}
         if self.named is not None:
             values[self.named] = check.key
+        missing = {}
         for word, entry in self.fields.items():
             child = given.get(word)
             if child is not None:
                 values[entry.name or word] = entry.item.check(child, check, f"'{word}'")
             elif entry.default is REQUIRED:
-                check.report(node, f"{self.what} needs the key '{word}'", f"{word}: {entry.doc}", "missing-key")
+                missing[word] = entry
             else:
                 values[entry.name or word] = entry.default
-        for word, key in node.keys.items():
-            if word not in self.fields:
-                hint = suggestion(word, self.fields.keys() - given.keys() or self.fields, "keys")
-                check.report(key, f"unknown key {quote(word)} in {self.what}", hint, "unknown-key")
+        if not given.keys() <= self.fields.keys():
+            self._unknown(node, missing, check)
+        for word, entry in missing.items():
+            check.report(node, f"{self.what} needs the key '{word}'", f"{word}: {entry.doc}", "missing-key")
         for group in self.exactly_one:
             self._one_of(node, group, check)
         if len(check.problems) > before:
@@ -253,8 +254,19 @@ class Record(Spec):
             blamed = given.get(error.key, node) if error.key else node
             return check.report(blamed, error.message, error.hint, "invariant")
 
+    def _unknown(self, node: Mapping, missing: dict[str, Field], check: Check) -> None:
+        """Report unknown keys; a missing key that one of them is a misspelling of needs no report of its own."""
+        for word, key in node.keys.items():
+            if word in self.fields:
+                continue
+            near = closest(word, missing)
+            if near is not None:
+                del missing[near]
+            hint = suggestion(word, [near] if near else self.fields.keys() - node.values.keys() or self.fields, "keys")
+            check.report(key, f"unknown key {quote(word)} in {self.what}", hint, "unknown-key")
+
     def _one_of(self, node: Mapping, group: tuple[str, ...], check: Check) -> None:
-        found = [word for word in group if word in node.values]
+        found = [word for word in node.values if word in group]
         if len(found) == 1:
             return
         names = " or ".join(f"'{word}'" for word in group)

@@ -1,0 +1,116 @@
+"""Small valid files of each kind, for tests that break one thing at a time."""
+
+RUNTIME = """\
+schema: 1
+types:
+  stream: {group: runtime, doc: A queue of work.}
+operations:
+  device.count:
+    group: runtime
+    doc: The number of devices.
+    params:
+      - {name: count, type: "int *"}
+    result: status
+    required: true
+  memory.alloc_async:
+    group: runtime
+    doc: Allocate in stream order.
+    params:
+      - {name: ptr, type: "void **"}
+      - {name: size, type: size_t, unit: bytes}
+      - {name: stream, type: $stream}
+    result: status
+    strategy: {name: sync, doc: allocate synchronously}
+"""
+
+VENDOR = """\
+schema: 1
+vendor: chip
+title: Some Chip
+autocast_dtype: bfloat16
+sdk:
+  name: ChipSDK
+  environment: [CHIP_HOME]
+  roots: [/opt/chip]
+  include: [include]
+  library: [lib]
+  version: null
+  source: a header
+groups:
+  runtime: {name: crt, title: CRT, headers: [crt.h], libraries: [crt], required: true}
+types:
+  stream: [crtStream_t]
+statuses:
+  runtime:
+    type: [crtResult_t]
+    success: [crtSuccess]
+    not_ready: [crtNotReady]
+    oom: []
+    text: crtErrorText(status)
+    macro: CHIP_CHECK
+    source: a header
+constants:
+  memcpy_kind: {h2d: [crtToDevice], d2h: [crtToHost], d2d: [crtDevice]}
+bindings:
+  device.count:
+    - body: |
+        unsigned int value = 0;
+        const crtResult_t result = crtCount(&value);
+        *count = static_cast<int>(value);
+        return result;
+      source: a header
+  memory.alloc_async:
+    - {expr: "crtAllocAsync(ptr, size, stream)", source: a header}
+"""
+
+OPS = """\
+schema: 1
+category: elementwise
+ops:
+  - name: AddForward
+    doc: a + b.
+    returns: "std::shared_ptr<Tensor>"
+    params:
+      - {name: a, type: "const std::shared_ptr<Tensor> &"}
+      - {name: b, type: "const std::shared_ptr<Tensor> &"}
+    strategy: fallback
+    cpu: framework
+    dtypes: [float32, bfloat16]
+    output_dtype: promote(a, b)
+    source: a file
+    cases:
+      - {a: [2, 3], b: [3]}
+"""
+
+API = """\
+schema: 1
+vendor: chip
+sdk: ChipSDK
+versions:
+  - {version: "2.0", libraries: {crt: "2.0"}, certainty: inferred, source: a header}
+  - {version: "1.0", libraries: {crt: "1.0"}, certainty: certain, source: a header}
+layout: {include: include, library: lib, version_file: version.txt}
+profile: {vendor: chip, device_name: Chip, visible_devices: CHIP_DEVICES, least_priority: 0, greatest_priority: 0, default_priority: 0}
+domains:
+  runtime: {type: crtResult_t, source: a header, results: {success: [crtSuccess]}}
+maps: []
+libraries:
+  - {name: crt, domain: runtime, headers: [crt.h]}
+headers:
+  - path: crt.h
+    library: crt
+    guard: CRT_H
+    sections:
+      - title: Devices
+        source: a header
+        certainty: certain
+        items:
+          - {enum: crtResult_t, enumerators: {crtSuccess: 0, crtOther: {value: 0x10, since: "2.0"}}}
+          - {function: crtResult_t crtCount(int *count), sim: DeviceCount(count), nonnull: [count]}
+"""
+
+KERNELS = """\
+schema: 1
+kernels:
+  - {op: AddForward, file: add.chip, dtypes: [float32]}
+"""
