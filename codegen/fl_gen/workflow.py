@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -177,6 +178,62 @@ def generate(request: Request, overwrite: bool = False) -> Outcome:
         publish(plan)
         created, kept = create_once(request.backends, prepared.once)
     return Outcome(prepared, plan, tuple(created), tuple(kept))
+
+
+@dataclass(frozen=True)
+class Scaffold:
+    """The skeleton that was written, and the kernels.yaml that lists it."""
+
+    path: Path
+    listing: Path
+    listed_new: bool
+
+
+def scaffold(request: Request, op: str) -> Scaffold:
+    """Write the skeleton of a hand-written kernel of `op` and add one line to kernels.yaml.
+
+    Raises FlGenError for an unknown op, a view, or a kernel that is there already; nothing is written then.
+    """
+    from fl_gen.output.publish import create_once, locked, replace_file
+    from fl_gen.render.environment import FileRender, environment_for, render_file
+    from fl_gen.render.infinitrain import base_context
+    from fl_gen.render.kernels import scaffold_file
+    from fl_gen.schema.suggest import suggestion
+
+    resolved = resolve_request(request)
+    backend = resolved.backend
+    names = [resolved_op.name for resolved_op in backend.ops]
+    if op not in names:
+        hint = suggestion(op, names)
+        raise FlGenError(f"{request.framework} has no kernel '{op}'" + (f"\n  = {hint}" if hint else ""))
+    if any(known.name == op and known.native is not None for known in backend.ops):
+        raise FlGenError(f"{op} is in {shown(request.backends / 'kernels.yaml')} already: there is nothing to scaffold")
+    try:
+        file = scaffold_file(backend, op)
+    except ValueError as error:
+        raise FlGenError(str(error)) from error
+    roots = tuple(root / request.framework for root in (*request.template_dirs, data_dir() / "templates"))
+    environment = environment_for(roots)
+    merged = FileRender(file.template, file.path, {**base_context(backend), **file.context}, file.nodes)
+    text = render_file(environment, merged)
+    listing = request.backends / "kernels.yaml"
+    entry = f"  - {{op: {op}, file: {Path(file.path).name}}}\n"
+    with locked(request.output / "backends"):
+        created, _ = create_once(request.backends, {file.path: text})
+        if not created:
+            raise FlGenError(f"{shown(request.backends / file.path)}: there is a file of that name already")
+        listed_new = not listing.exists()
+        replace_file(listing, _with_entry(None if listed_new else listing.read_text(encoding="utf-8"), entry))
+    return Scaffold(request.backends / file.path, listing, listed_new)
+
+
+def _with_entry(listing: str | None, entry: str) -> str:
+    """`kernels.yaml` with one more entry at its end; everything that is there stays as it is."""
+    if listing is None:
+        return f"schema: 1\nkernels:\n{entry}"
+    text = listing if listing.endswith("\n") else listing + "\n"
+    # An empty list is written `kernels: []` or `kernels:`; both become the head of a block list.
+    return re.sub(r"^kernels:[ \t]*\[\s*\][ \t]*$", "kernels:", text, flags=re.MULTILINE) + entry
 
 
 @dataclass(frozen=True)

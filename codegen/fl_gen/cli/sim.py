@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import vendor_argument
+from fl_gen.cli.options import cache_folder, vendor_argument
 
 
 @click.group()
@@ -32,7 +32,7 @@ def build(vendor: str, out: Path, version: str | None, sanitize: str, schema_dir
     path = catalog.api_path(vendor)
     if path is None:
         raise FlGenError(f"{vendor} has no simulated SDK: there is no api.yaml in its folder")
-    result = build_sim_sdk(load_api(path), version, out, SimBuildOptions(sanitize=sanitize))
+    result = build_sim_sdk(load_api(path), version, out, SimBuildOptions(sanitize=sanitize, cache=cache_folder(False)))
     click.echo(f"simulated {layout.name} {result.version} (a test double) is in {result.root}")
     if layout.environment:
         click.echo(f"use it: export {layout.environment[0]}={result.root.resolve()}")

@@ -123,6 +123,24 @@ def create_once(folder: Path, files: Mapping[str, str]) -> tuple[list[str], list
     return created, kept
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Write one file in one step: readers see the old text or the new. Raises PublishError."""
+    temporary = path.with_name(f".{path.name}.fl-gen-{os.getpid()}")
+    try:
+        _make_folder(path.parent)
+        try:
+            _write(temporary, text)
+            if path.exists():
+                shutil.copymode(path, temporary)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise PublishError(
+            f"{error.filename or path}: cannot be written: {error.strerror or error}. {_remedy(error)}"
+        ) from error
+
+
 def _stage(plan: Plan, stage: Path) -> None:
     """Build the new folder at `stage`: files that stay are linked to the old ones, which keeps their time stamps."""
     target = plan.folder

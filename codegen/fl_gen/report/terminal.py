@@ -134,3 +134,23 @@ def plan_text(plan: Plan) -> str:
     same = len(plan.paths(Action.IDENTICAL))
     lines.append(f"{same} identical, {len(plan.entries) - same} to change; nothing was written")
     return "\n".join(lines)
+
+
+def sdk_check_text(resolved: Resolved) -> str:
+    """One line per operation: the chosen call and where it is declared, or the strategy and why."""
+    backend = resolved.backend
+    lines = [sdk_line(resolved), "", *groups_table(backend), ""]
+    width = max(len(name) for name in backend.choices)
+    for name, choice in backend.choices.items():
+        if not backend.has_group(choice.operation.group):
+            continue
+        if choice.candidate is None:
+            what = f"-  {choice.strategy or 'left out'}"
+        else:
+            calls = [f"{use.name} ({use.header}:{use.line})" for use in choice.declarations[:2]]
+            what = f"{choice.candidate.form}  {', '.join(calls)}"
+            what += "  inferred" if choice.candidate.certainty == "inferred" else ""
+            what += "  deprecated" if choice.deprecated else ""
+        lines.append(f"{name:<{width}}  {what}")
+        lines += [f"{'':<{width}}    {reason}" for reason in _reasons(choice.rejected)]
+    return "\n".join(lines)

@@ -1,0 +1,60 @@
+"""`fl-gen schema`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def schema() -> None:
+    """The YAML files that drive everything."""
+
+
+@schema.command()
+@click.argument("kind", required=False)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write KIND.json into; default: print it.")
+def export(kind: str | None, out: Path | None) -> None:
+    """Export the JSON Schema of KIND (all kinds with --out), for editors and other tools."""
+    from fl_gen.output.publish import replace_file
+    from fl_gen.schema.errors import FlGenError
+    from fl_gen.schema.jsonschema import KINDS, export_text
+    from fl_gen.schema.suggest import suggestion
+
+    if kind is not None and kind not in KINDS:
+        hint = suggestion(kind, KINDS)
+        raise FlGenError(
+            f"there is no schema kind '{kind}'; the kinds are {', '.join(KINDS)}" + (f"\n  = {hint}" if hint else "")
+        )
+    if out is None:
+        if kind is None:
+            raise FlGenError(f"name a kind ({', '.join(KINDS)}), or give --out for all of them")
+        click.echo(export_text(kind), nl=False)
+        return
+    for name in [kind] if kind is not None else KINDS:
+        path = out / f"{name}.json"
+        replace_file(path, export_text(name))
+        click.echo(str(path))
+
+
+@schema.command()
+@click.argument("vendors", nargs=-1)
+@click.option("--framework", default="infinitrain", show_default=True, help="Framework to check against.")
+@click.option("--schemas", "schema_dirs", multiple=True, type=click.Path(path_type=Path), help="Schemas of your own.")
+def check(vendors: tuple[str, ...], framework: str, schema_dirs: tuple[Path, ...]) -> None:
+    """Check the schema files of VENDORS (default: all) and what they refer to. All problems are reported at once."""
+    from fl_gen.schema.catalog import Catalog
+    from fl_gen.schema.errors import Diagnostic, SchemaError
+
+    catalog = Catalog(schema_dirs)
+    problems: list[Diagnostic] = []
+    names = vendors or catalog.vendors()
+    for name in names:
+        try:
+            catalog.load(name, framework)
+        except SchemaError as error:
+            problems += error.diagnostics
+    if problems:
+        raise SchemaError(problems)
+    click.echo(f"{framework} and {', '.join(names)}: the schemas are sound")
