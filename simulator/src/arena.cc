@@ -173,7 +173,8 @@ std::string Arena::Explain(std::uintptr_t address, std::size_t bytes) const {
     for (auto freed = history_.rbegin(); freed != history_.rend(); ++freed) {
         if (address >= freed->base && address - freed->base < std::max<std::size_t>(freed->bytes, 1)) {
             return Text("use after free: ", Address(address), " lies in a block of ", freed->bytes, " bytes at ",
-                        Address(freed->base), " on device ", device_, " that was freed (allocated by ", freed->api, ")");
+                        Address(freed->base), " on device ", device_, " that was freed (allocated by ", freed->api,
+                        ")");
         }
     }
     auto it = blocks_.upper_bound(address);
@@ -195,7 +196,8 @@ Result Arena::Check(const void *pointer, std::size_t bytes, Moment moment, Pinne
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     if (!Owns(pointer)) {
         if (pointer == nullptr) {
-            return Fault(Result::kInvalidAddress, Text("null pointer where ", bytes, " bytes of device memory are needed"));
+            return Fault(Result::kInvalidAddress,
+                         Text("null pointer where ", bytes, " bytes of device memory are needed"));
         }
         const int owner = OwnerOf(pointer);
         if (owner >= 0) {

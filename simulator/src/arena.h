@@ -39,11 +39,11 @@ struct Block {
     std::size_t bytes = 0;     // as asked for
     std::size_t footprint = 0; // rounded up, counted against the limit
     BlockState state = BlockState::kLive;
-    bool free_called = false;  // a stream-ordered free was called (and may not have run yet)
-    int pins = 0;              // running operations that use it
+    bool free_called = false; // a stream-ordered free was called (and may not have run yet)
+    int pins = 0;             // running operations that use it
     std::shared_ptr<Pool> pool;
     bool process_lifetime = false;
-    const char *api = "";      // the call that made it
+    const char *api = ""; // the call that made it
 };
 
 // When a range is checked: by the API call, or when the operation runs on its stream.
@@ -127,7 +127,7 @@ private:
     std::map<std::uintptr_t, std::size_t> free_spans_;
     std::deque<std::pair<std::uintptr_t, std::size_t>> quarantine_; // freed spans that are not reused yet
     std::size_t quarantined_ = 0;
-    std::deque<Freed> history_;             // the last freed blocks, for explanations
+    std::deque<Freed> history_; // the last freed blocks, for explanations
     std::size_t used_ = 0;
     std::vector<std::shared_ptr<Pool>> pools_;
 };

@@ -8,27 +8,21 @@ namespace fl::sim {
 // Whether `fresh` more bytes fit under the limit; unused pool memory is given up when it does not. Mutex held.
 bool Arena::FitsLimit(std::size_t fresh) {
     std::uint64_t slack = 0;
-    for (const auto &pool : pools_) {
-        slack += pool->reserved - pool->used;
-    }
+    for (const auto &pool : pools_) { slack += pool->reserved - pool->used; }
     if (used_ + slack + fresh <= limit_) {
         return true;
     }
     if (used_ + fresh > limit_) {
         return false;
     }
-    for (const auto &pool : pools_) {
-        pool->reserved = pool->used;
-    }
+    for (const auto &pool : pools_) { pool->reserved = pool->used; }
     return true;
 }
 
 void Arena::MemoryInfo(std::size_t *free_bytes, std::size_t *total_bytes) {
     const std::lock_guard lock(mutex_);
     std::uint64_t taken = used_;
-    for (const auto &pool : pools_) {
-        taken += pool->reserved - pool->used;
-    }
+    for (const auto &pool : pools_) { taken += pool->reserved - pool->used; }
     *total_bytes = limit_;
     *free_bytes = limit_ - static_cast<std::size_t>(taken);
 }
@@ -65,8 +59,7 @@ std::vector<Block> Arena::LiveBlocks() {
 
 bool Arena::HasPendingFrees() {
     const std::lock_guard lock(mutex_);
-    return std::any_of(blocks_.begin(), blocks_.end(),
-                       [](const auto &entry) { return entry.second->free_called; });
+    return std::any_of(blocks_.begin(), blocks_.end(), [](const auto &entry) { return entry.second->free_called; });
 }
 
 void Arena::AddPool(const std::shared_ptr<Pool> &pool) {

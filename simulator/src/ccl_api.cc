@@ -43,12 +43,8 @@ Result MakeComms(const std::shared_ptr<Session> &session, const std::vector<NewR
         }
     }
     if (result != Result::kSuccess) {
-        for (std::size_t i = 0; i < ranks.size(); ++i) {
-            handles[i] = nullptr;
-        }
-        for (const auto &comm : comms) {
-            RemoveObject(comm->handle, kCommKind);
-        }
+        for (std::size_t i = 0; i < ranks.size(); ++i) { handles[i] = nullptr; }
+        for (const auto &comm : comms) { RemoveObject(comm->handle, kCommKind); }
     }
     return result;
 }
@@ -105,11 +101,11 @@ Result Start(CollectiveKind kind, const void *send, void *recv, std::size_t coun
     const Comm &rank = *operation.comm;
     std::size_t bytes = 0;
     const auto nranks = static_cast<std::size_t>(rank.session->nranks());
-    if (DTypeSize(dtype) == 0 || op < ReduceOp::kSum || op > ReduceOp::kAvg || root < 0 || root >= rank.session->nranks()
-        || __builtin_mul_overflow(count, DTypeSize(dtype) * nranks, &bytes)) {
-        return Fault(Result::kInvalidValue, Text(CollectiveName(kind), ": a bad argument (count ", count, ", dtype ",
-                                                 static_cast<int>(dtype), ", op ", static_cast<int>(op), ", root ", root,
-                                                 " of ", nranks, " ranks)"));
+    if (DTypeSize(dtype) == 0 || op < ReduceOp::kSum || op > ReduceOp::kAvg || root < 0
+        || root >= rank.session->nranks() || __builtin_mul_overflow(count, DTypeSize(dtype) * nranks, &bytes)) {
+        return Fault(Result::kInvalidValue,
+                     Text(CollectiveName(kind), ": a bad argument (count ", count, ", dtype ", static_cast<int>(dtype),
+                          ", op ", static_cast<int>(op), ", root ", root, " of ", nranks, " ranks)"));
     }
     Result result;
     operation.stream = stream == nullptr ? DefaultStream(*Devices()[static_cast<std::size_t>(rank.device)])
@@ -118,8 +114,9 @@ Result Start(CollectiveKind kind, const void *send, void *recv, std::size_t coun
         return result;
     }
     if (operation.stream->device != rank.device) {
-        return Fault(Result::kInvalidHandle, Text("wrong device: ", CollectiveName(kind), " of rank ", rank.rank, " on device ",
-                                                  rank.device, " with a stream of device ", operation.stream->device));
+        return Fault(Result::kInvalidHandle,
+                     Text("wrong device: ", CollectiveName(kind), " of rank ", rank.rank, " on device ", rank.device,
+                          " with a stream of device ", operation.stream->device));
     }
     result = rank.arena().Check(send, operation.SendBytes(), Moment::kCall, nullptr);
     if (result == Result::kSuccess) {
@@ -138,8 +135,8 @@ Result StartMessage(bool send, void *buffer, std::size_t count, DType dtype, int
     if (DTypeSize(dtype) == 0 || peer < 0 || peer >= rank.session->nranks()
         || __builtin_mul_overflow(count, DTypeSize(dtype), &bytes)) {
         return Fault(Result::kInvalidValue,
-                     Text(send ? "Send" : "Recv", ": a bad argument (count ", count, ", dtype ", static_cast<int>(dtype),
-                          ", peer ", peer, " of ", rank.session->nranks(), " ranks)"));
+                     Text(send ? "Send" : "Recv", ": a bad argument (count ", count, ", dtype ",
+                          static_cast<int>(dtype), ", peer ", peer, " of ", rank.session->nranks(), " ranks)"));
     }
     Result result;
     message.stream = stream == nullptr ? DefaultStream(*Devices()[static_cast<std::size_t>(rank.device)])
@@ -214,7 +211,8 @@ Result CclAbort(Handle comm) {
     }
     // Not a fault: the caller asked for it.
     object->reported.store(true);
-    object->session->Fail(Result::kIllegalState, object->rank, Text("rank ", object->rank, " aborted its communicator"));
+    object->session->Fail(Result::kIllegalState, object->rank,
+                          Text("rank ", object->rank, " aborted its communicator"));
     return Result::kSuccess;
 }
 
@@ -247,7 +245,8 @@ Result CclAllReduce(const void *send, void *recv, std::size_t count, DType dtype
     return NoteGroupError(Start(CollectiveKind::kAllReduce, send, recv, count, dtype, op, 0, comm, stream));
 }
 
-Result CclBroadcast(const void *send, void *recv, std::size_t count, DType dtype, int root, Handle comm, Handle stream) {
+Result CclBroadcast(const void *send, void *recv, std::size_t count, DType dtype, int root, Handle comm,
+                    Handle stream) {
     return NoteGroupError(
         Start(CollectiveKind::kBroadcast, send, recv, count, dtype, ReduceOp::kSum, root, comm, stream));
 }

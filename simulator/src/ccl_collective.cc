@@ -1,5 +1,5 @@
-// Collectives on a stream's worker: every rank copies a piece of its input to its staging buffer, all meet, every rank takes what
-// it needs from the others' buffers, all meet again, and so on.
+// Collectives on a stream's worker: every rank copies a piece of its input to its staging buffer, all meet, every rank
+// takes what it needs from the others' buffers, all meet again, and so on.
 #include <cstring>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ const char *OpName(int op) {
 }
 
 bool Reduces(CollectiveKind kind) {
-    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce || kind == CollectiveKind::kReduceScatter;
+    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduce
+        || kind == CollectiveKind::kReduceScatter;
 }
 
 bool HasRoot(CollectiveKind kind) { return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReduce; }
@@ -41,7 +42,8 @@ bool HasParts(CollectiveKind kind) {
 
 std::string Describe(const CollectiveDesc &desc) {
     const auto kind = static_cast<CollectiveKind>(desc.kind);
-    std::string text = Text(CollectiveName(kind), "(count ", desc.count, ", ", DTypeName(static_cast<DType>(desc.dtype)));
+    std::string text
+        = Text(CollectiveName(kind), "(count ", desc.count, ", ", DTypeName(static_cast<DType>(desc.dtype)));
     text += Reduces(kind) ? Text(", ", OpName(desc.op)) : std::string();
     text += HasRoot(kind) ? Text(", root ", desc.root) : std::string();
     return text + ")";
@@ -79,9 +81,9 @@ bool Meet(Collective &operation) {
             return false;
         }
         if (std::chrono::steady_clock::now() >= deadline) {
-            comm.Fail(Result::kTimeout, Text("rank ", absent, " did not come to ", CollectiveName(operation.kind),
-                                             " (collective ", comm.number, ") of rank ", comm.rank, " within ",
-                                             GetConfig().ccl_timeout_ms, " ms"));
+            comm.Fail(Result::kTimeout,
+                      Text("rank ", absent, " did not come to ", CollectiveName(operation.kind), " (collective ",
+                           comm.number, ") of rank ", comm.rank, " within ", GetConfig().ccl_timeout_ms, " ms"));
             return false;
         }
         session.Sleep(wake, std::chrono::milliseconds(20));
@@ -97,8 +99,8 @@ bool Agree(Collective &operation) {
         if (!Same(own, other)) {
             const bool lower = comm.rank < i;
             comm.Fail(Result::kInvalidUsage,
-                      Text("the ranks do not agree on collective ", own.number, ": rank ", std::min(comm.rank, i), " calls ",
-                           Describe(lower ? own : other), ", rank ", std::max(comm.rank, i), " calls ",
+                      Text("the ranks do not agree on collective ", own.number, ": rank ", std::min(comm.rank, i),
+                           " calls ", Describe(lower ? own : other), ", rank ", std::max(comm.rank, i), " calls ",
                            Describe(lower ? other : own)));
             return false;
         }
@@ -164,12 +166,14 @@ bool Exchange(Collective &operation, const std::byte *send, std::byte *recv) {
     Comm &comm = *operation.comm;
     Session &session = *comm.session;
     const std::size_t size = DTypeSize(operation.dtype);
-    const std::size_t room = HasParts(operation.kind) ? kStageBytes / static_cast<std::size_t>(session.nranks())
-                                                      : kStageBytes;
+    const std::size_t room
+        = HasParts(operation.kind) ? kStageBytes / static_cast<std::size_t>(session.nranks()) : kStageBytes;
     const std::size_t part_stride = room / 64 * 64;
     const std::size_t step = part_stride / size;
     const std::size_t part_bytes = operation.count * size;
-    session.rank(comm.rank).desc = {++comm.number, operation.count, static_cast<std::int32_t>(operation.kind),
+    session.rank(comm.rank).desc = {++comm.number,
+                                    operation.count,
+                                    static_cast<std::int32_t>(operation.kind),
                                     static_cast<std::int32_t>(operation.dtype),
                                     Reduces(operation.kind) ? static_cast<std::int32_t>(operation.op) : 0,
                                     HasRoot(operation.kind) ? operation.root : 0};

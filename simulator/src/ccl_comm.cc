@@ -65,8 +65,9 @@ Result Comm::WaitForAll() {
             }
         }
         if (std::chrono::steady_clock::now() >= deadline && !missing.empty()) {
-            Fail(Result::kTimeout, Text("rank ", missing, " of ", session->nranks(), " did not join within ",
-                                        GetConfig().ccl_timeout_ms, " ms (stale unique id, or a process that did not start?)"));
+            Fail(Result::kTimeout,
+                 Text("rank ", missing, " of ", session->nranks(), " did not join within ", GetConfig().ccl_timeout_ms,
+                      " ms (stale unique id, or a process that did not start?)"));
         }
         session->Sleep(wake, std::chrono::milliseconds(20));
     }
@@ -89,9 +90,7 @@ std::string Comm::ErrorText() { return session->ErrorText(); }
 void Comm::Fail(Result error, const std::string &text) {
     session->Fail(error, rank, text);
     // The first failure counts; it may be another rank's. Reading it reports it.
-    while (Error() == Result::kSuccess) {
-        session->Sleep(session->WakeValue(), std::chrono::milliseconds(1));
-    }
+    while (Error() == Result::kSuccess) { session->Sleep(session->WakeValue(), std::chrono::milliseconds(1)); }
 }
 
 std::uint64_t Comm::TakeTicket() {

@@ -32,7 +32,8 @@ public:
 
     Arena &arena() const { return Devices()[static_cast<std::size_t>(device)]->arena; }
 
-    // Collectives of one communicator run one after the other, in the order of their calls, on whatever streams they are.
+    // Collectives of one communicator run one after the other, in the order of their calls, on whatever streams they
+    // are.
     std::uint64_t TakeTicket();
     void WaitForTurn(std::uint64_t ticket);
     void EndTurn();
@@ -110,8 +111,8 @@ bool JoinLater(const std::shared_ptr<Comm> &comm);
 // Remembers a failed call of a group; hands the result back.
 Result NoteGroupError(Result result);
 
-// recv[i] = op over ranks of stage(rank)[offset..], for `count` elements; ranks in ascending order, so that all ranks compute
-// the same bytes.
+// recv[i] = op over ranks of stage(rank)[offset..], for `count` elements; ranks in ascending order, so that all ranks
+// compute the same bytes.
 void ReduceStages(const Session &session, std::size_t offset, std::size_t count, DType dtype, ReduceOp op,
                   std::byte *out);
 

@@ -61,9 +61,7 @@ Result QueueMessages(std::vector<Message> messages, const std::shared_ptr<Stream
     const auto shared = std::make_shared<std::vector<Message>>(std::move(messages));
     const Result result = stream->Enqueue([shared] { return RunMessages(*shared); });
     if (result != Result::kSuccess) {
-        for (const Message &message : *shared) {
-            message.comm->Fail(result, "a message could not be queued");
-        }
+        for (const Message &message : *shared) { message.comm->Fail(result, "a message could not be queued"); }
     }
     return result;
 }

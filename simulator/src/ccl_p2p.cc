@@ -1,5 +1,5 @@
-// Point-to-point messages on a stream's worker. All messages of one call progress together, so their order in the call does not
-// matter; messages of one (communicator, peer, direction) keep the order of their calls.
+// Point-to-point messages on a stream's worker. All messages of one call progress together, so their order in the call
+// does not matter; messages of one (communicator, peer, direction) keep the order of their calls.
 #include <cstring>
 
 #include <algorithm>
@@ -57,7 +57,8 @@ bool AdvanceSend(Progress &progress) {
         const std::size_t offset = progress.moved * session.mail_bytes();
         const std::size_t bytes = std::min(session.mail_bytes(), progress.bytes - offset);
         if (bytes > 0) {
-            std::memcpy(session.mail_data(message.comm->rank, message.peer, chunk), progress.range.view() + offset, bytes);
+            std::memcpy(session.mail_data(message.comm->rank, message.peer, chunk), progress.range.view() + offset,
+                        bytes);
         }
         box.slots[chunk % kMailSlots]
             = {message.number, message.count, bytes, static_cast<std::int32_t>(message.dtype)};
@@ -87,9 +88,9 @@ bool AdvanceRecv(Progress &progress) {
         const MailSlot slot = box.slots[chunk % kMailSlots];
         if (slot.message != message.number || slot.count != message.count
             || slot.dtype != static_cast<std::int32_t>(message.dtype)) {
-            message.comm->Fail(Result::kInvalidUsage,
-                               Text("rank ", message.comm->rank, " calls ", Describe(message), ", but rank ", message.peer,
-                                    " sends count ", slot.count, ", ", DTypeName(static_cast<DType>(slot.dtype))));
+            message.comm->Fail(Result::kInvalidUsage, Text("rank ", message.comm->rank, " calls ", Describe(message),
+                                                           ", but rank ", message.peer, " sends count ", slot.count,
+                                                           ", ", DTypeName(static_cast<DType>(slot.dtype))));
             return true;
         }
         if (slot.bytes > 0) {

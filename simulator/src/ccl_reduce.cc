@@ -56,8 +56,8 @@ template <typename A> A Multiply(A a, A b) {
     }
 }
 
-template <typename T> void ReduceTyped(const Session &session, std::size_t offset, std::size_t count, ReduceOp op,
-                                       std::byte *out) {
+template <typename T>
+void ReduceTyped(const Session &session, std::size_t offset, std::size_t count, ReduceOp op, std::byte *out) {
     using A = typename Combine<T>::Type;
     constexpr bool kBoolean = std::is_same_v<T, Bool8>;
     std::vector<A> sums(count);
@@ -92,9 +92,7 @@ template <typename T> void ReduceTyped(const Session &session, std::size_t offse
 
 void ReduceStages(const Session &session, std::size_t offset, std::size_t count, DType dtype, ReduceOp op,
                   std::byte *out) {
-    VisitDType(dtype, [&](auto tag) {
-        ReduceTyped<typename decltype(tag)::Type>(session, offset, count, op, out);
-    });
+    VisitDType(dtype, [&](auto tag) { ReduceTyped<typename decltype(tag)::Type>(session, offset, count, op, out); });
 }
 
 } // namespace fl::sim

@@ -36,8 +36,8 @@ SessionTable &TheSessions() {
     return *table;
 }
 
-// Names of communicators that were complete: their unique ids are used up. A mutex of its own, since sessions end while the other one
-// is held.
+// Names of communicators that were complete: their unique ids are used up. A mutex of its own, since sessions end while
+// the other one is held.
 struct UsedNames {
     std::mutex mutex;
     std::set<std::string> names;
@@ -105,7 +105,8 @@ Result Session::Open(const TokenKey &key, int nranks, std::shared_ptr<Session> *
         *session = found->second.lock();
         if (*session != nullptr && (*session)->nranks_ != nranks) {
             session->reset();
-            return Fault(Result::kInvalidUsage, Text("the ranks of one unique id do not agree on their number (", nranks, ")"));
+            return Fault(Result::kInvalidUsage,
+                         Text("the ranks of one unique id do not agree on their number (", nranks, ")"));
         }
         if (*session != nullptr) {
             return Result::kSuccess;
@@ -133,7 +134,7 @@ Result Session::Open(const TokenKey &key, int nranks, std::shared_ptr<Session> *
             return Fault(Result::kInternal, Text("no shared memory for the communicator: ", std::strerror(errno)));
         }
     }
-    struct stat status{};
+    struct stat status {};
     if (creator && ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
         const int error = errno;
         close(fd);
@@ -146,7 +147,8 @@ Result Session::Open(const TokenKey &key, int nranks, std::shared_ptr<Session> *
     }
     if (static_cast<std::size_t>(status.st_size) != bytes) {
         close(fd);
-        return Fault(Result::kInvalidUsage, Text("the ranks of one unique id do not agree on their number (here ", nranks, ")"));
+        return Fault(Result::kInvalidUsage,
+                     Text("the ranks of one unique id do not agree on their number (here ", nranks, ")"));
     }
     void *const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
@@ -172,8 +174,8 @@ Result Session::Open(const TokenKey &key, int nranks, std::shared_ptr<Session> *
 }
 
 std::byte *Session::mail_data(int source, int destination, std::uint64_t chunk) const {
-    const std::size_t box = static_cast<std::size_t>(source) * static_cast<std::size_t>(nranks_)
-                          + static_cast<std::size_t>(destination);
+    const std::size_t box
+        = static_cast<std::size_t>(source) * static_cast<std::size_t>(nranks_) + static_cast<std::size_t>(destination);
     return mail_data_ + (box * kMailSlots + chunk % kMailSlots) * mail_bytes_;
 }
 
@@ -181,16 +183,18 @@ Result Session::Claim(int rank, int device) {
     {
         const std::lock_guard lock(mutex_);
         if (std::find(devices_.begin(), devices_.end(), device) != devices_.end()) {
-            return Fault(Result::kInvalidUsage,
-                         Text("device ", device, " has another rank of the same communicator already (rank ", rank, ")"));
+            return Fault(
+                Result::kInvalidUsage,
+                Text("device ", device, " has another rank of the same communicator already (rank ", rank, ")"));
         }
         devices_.push_back(device);
     }
     RankSlot &slot = ranks_[rank];
     auto absent = static_cast<std::uint32_t>(RankState::kAbsent);
     if (!slot.state.compare_exchange_strong(absent, static_cast<std::uint32_t>(RankState::kClaimed))) {
-        return Fault(Result::kIllegalState, Text("rank ", rank, " of this communicator exists already (a unique id makes "
-                                                                "one communicator)"));
+        return Fault(Result::kIllegalState, Text("rank ", rank,
+                                                 " of this communicator exists already (a unique id makes "
+                                                 "one communicator)"));
     }
     slot.pid.store(getpid());
     slot.start.store(ProcessStart(getpid()));
@@ -248,8 +252,8 @@ void Session::Wake() {
 }
 
 void Session::Sleep(std::uint32_t value, std::chrono::microseconds limit) const {
-    const timespec duration = {static_cast<time_t>(limit.count() / 1000000),
-                               static_cast<long>(limit.count() % 1000000 * 1000)};
+    const timespec duration
+        = {static_cast<time_t>(limit.count() / 1000000), static_cast<long>(limit.count() % 1000000 * 1000)};
     // Every way in which this returns (woken, changed, timed out, interrupted) means: look again.
     syscall(SYS_futex, reinterpret_cast<std::uint32_t *>(&header_->wake), FUTEX_WAIT, value, &duration, nullptr, 0);
 }

@@ -1,5 +1,5 @@
-// The memory that the ranks of one communicator share: who has joined, the state of collectives, the staging buffers, and
-// one mailbox per pair of ranks. In one process it is one mapping; between processes POSIX shared memory.
+// The memory that the ranks of one communicator share: who has joined, the state of collectives, the staging buffers,
+// and one mailbox per pair of ranks. In one process it is one mapping; between processes POSIX shared memory.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct CollectiveDesc {
 enum class RankState : std::uint32_t { kAbsent, kClaimed, kJoined, kLeft };
 
 struct alignas(64) RankSlot {
-    std::atomic<std::uint32_t> state;    // RankState
+    std::atomic<std::uint32_t> state; // RankState
     std::atomic<std::int32_t> pid;
     std::atomic<std::uint64_t> start;    // of the process
     std::atomic<std::uint64_t> progress; // phases of collectives that this rank has reached
@@ -80,8 +80,8 @@ public:
     std::byte *mail_data(int source, int destination, std::uint64_t chunk) const;
     std::size_t mail_bytes() const { return mail_bytes_; }
 
-    // Takes a rank for this process on a device. kIllegalState / kInvalidUsage, with a fault, when it is taken or the device
-    // is used by another rank of this process.
+    // Takes a rank for this process on a device. kIllegalState / kInvalidUsage, with a fault, when it is taken or the
+    // device is used by another rank of this process.
     Result Claim(int rank, int device);
     // Says that a claimed rank is there; the last one removes the shared name.
     void Join(int rank);

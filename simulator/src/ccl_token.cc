@@ -24,7 +24,8 @@ namespace {
 constexpr char kMagic[8] = {'F', 'L', 'S', 'I', 'M', 'I', 'D', '1'};
 constexpr const char *kNamePrefix = "flsim-";
 
-// What a token begins with; the rest of its bytes is a pattern that depends on the checksum, so that a cut token is found.
+// What a token begins with; the rest of its bytes is a pattern that depends on the checksum, so that a cut token is
+// found.
 struct TokenHead {
     char magic[8];
     std::int32_t pid;
@@ -52,7 +53,8 @@ void Random(std::uint64_t *words, std::size_t count) {
         // Without a random source the clock and the counter still keep the tokens of one process apart.
         static std::uint64_t counter = 0;
         for (std::size_t i = 0; i < count; ++i) {
-            words[i] = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) + ++counter;
+            words[i]
+                = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) + ++counter;
         }
     }
 }
@@ -81,9 +83,7 @@ std::uint64_t ProcessStart(std::int32_t pid) {
     text[length] = '\0';
     // Field 22, counted from behind the program's name, which may hold anything.
     const char *rest = std::strrchr(text, ')');
-    for (int field = 2; rest != nullptr && field < 22; ++field) {
-        rest = std::strchr(rest + 1, ' ');
-    }
+    for (int field = 2; rest != nullptr && field < 22; ++field) { rest = std::strchr(rest + 1, ' '); }
     return rest == nullptr ? 0 : std::strtoull(rest, nullptr, 10);
 }
 
@@ -107,8 +107,9 @@ Result ReadToken(const void *token, std::size_t bytes, TokenKey *key) {
         good = static_cast<const unsigned char *>(token)[i] == Padding(head.checksum, i);
     }
     if (!good) {
-        return Fault(Result::kInvalidValue,
-                     Text("these ", bytes, " bytes are no unique id of this library, or it was damaged or cut on its way"));
+        return Fault(
+            Result::kInvalidValue,
+            Text("these ", bytes, " bytes are no unique id of this library, or it was damaged or cut on its way"));
     }
     key->pid = head.pid;
     key->start = head.start;

@@ -50,8 +50,8 @@ Result RunCopy(CopyJob &job) {
     if (result != Result::kSuccess) {
         return result;
     }
-    auto *dst = job.dst.device != nullptr ? dst_range.view()
-                                          : static_cast<std::byte *>(const_cast<void *>(job.dst.pointer));
+    auto *dst
+        = job.dst.device != nullptr ? dst_range.view() : static_cast<std::byte *>(const_cast<void *>(job.dst.pointer));
     const auto *src = job.src.device != nullptr ? src_range.view() : static_cast<const std::byte *>(job.src.pointer);
     for (std::size_t row = 0; row < job.height; ++row) {
         std::memmove(dst + row * job.dst.pitch, src + row * job.src.pitch, job.width);
@@ -77,22 +77,19 @@ Result Submit(CopyJob job, const std::shared_ptr<Stream> &stream, bool wait) {
 Result Direct(CopyJob *job, CopyKind kind, int device) {
     const bool dst_device = OwnerOf(job->dst.pointer) >= 0;
     const bool src_device = OwnerOf(job->src.pointer) >= 0;
-    const bool want_dst = kind == CopyKind::kAuto
-                            ? dst_device
-                            : kind == CopyKind::kHostToDevice || kind == CopyKind::kDeviceToDevice;
-    const bool want_src = kind == CopyKind::kAuto
-                            ? src_device
-                            : kind == CopyKind::kDeviceToHost || kind == CopyKind::kDeviceToDevice;
+    const bool want_dst
+        = kind == CopyKind::kAuto ? dst_device : kind == CopyKind::kHostToDevice || kind == CopyKind::kDeviceToDevice;
+    const bool want_src
+        = kind == CopyKind::kAuto ? src_device : kind == CopyKind::kDeviceToHost || kind == CopyKind::kDeviceToDevice;
     if (kind < CopyKind::kHostToHost || kind > CopyKind::kAuto) {
         return Fault(Result::kInvalidDirection, Text("unknown copy direction ", static_cast<int>(kind)));
     }
     if (want_dst != dst_device || want_src != src_device) {
         const bool wrong_dst = want_dst != dst_device;
-        return Fault(Result::kInvalidDirection,
-                     Text("the ", wrong_dst ? "destination " : "source ",
-                          wrong_dst ? job->dst.pointer : job->src.pointer, " is ",
-                          (wrong_dst ? dst_device : src_device) ? "device" : "host",
-                          " memory, but the direction says otherwise"));
+        return Fault(Result::kInvalidDirection, Text("the ", wrong_dst ? "destination " : "source ",
+                                                     wrong_dst ? job->dst.pointer : job->src.pointer, " is ",
+                                                     (wrong_dst ? dst_device : src_device) ? "device" : "host",
+                                                     " memory, but the direction says otherwise"));
     }
     Device *const target = Devices()[static_cast<std::size_t>(device)];
     job->dst.device = dst_device ? target : nullptr;
@@ -108,7 +105,8 @@ Result Copy2D(void *dst, std::size_t dst_pitch, const void *src, std::size_t src
         return result;
     }
     if (height > 1 && (dst_pitch < width || src_pitch < width)) {
-        return Fault(Result::kInvalidValue, Text("a pitch (", dst_pitch, ", ", src_pitch, ") is less than the width ", width));
+        return Fault(Result::kInvalidValue,
+                     Text("a pitch (", dst_pitch, ", ", src_pitch, ") is less than the width ", width));
     }
     CopyJob job;
     job.width = width;
@@ -136,8 +134,8 @@ Result CopyPeer(void *dst, int dst_device, const void *src, int src_device, std:
         return result;
     }
     if (stream->device != dst_device && stream->device != src_device) {
-        return Fault(Result::kInvalidHandle, Text("wrong device: a copy between devices ", src_device, " and ", dst_device,
-                                                  " on a stream of device ", stream->device));
+        return Fault(Result::kInvalidHandle, Text("wrong device: a copy between devices ", src_device, " and ",
+                                                  dst_device, " on a stream of device ", stream->device));
     }
     if (bytes == 0) {
         return Result::kSuccess;
@@ -195,8 +193,7 @@ Result Memcpy2DAsync(void *dst, std::size_t dst_pitch, const void *src, std::siz
 Result MemcpyPeer(void *dst, int dst_device, const void *src, int src_device, std::size_t bytes) {
     Result result;
     Device *const from = FindDevice(src_device, &result);
-    return from == nullptr ? result
-                           : CopyPeer(dst, dst_device, src, src_device, bytes, DefaultStream(*from), true);
+    return from == nullptr ? result : CopyPeer(dst, dst_device, src, src_device, bytes, DefaultStream(*from), true);
 }
 
 Result MemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device, std::size_t bytes, Handle stream) {

@@ -29,15 +29,14 @@ ProfileHolder &TheProfile() {
     return *holder;
 }
 
-// Physical ordinals in the order in which they are visible. A list that names something else ends there, with a message.
+// Physical ordinals in the order in which they are visible. A list that names something else ends there, with a
+// message.
 std::vector<int> VisibleDevices(int physical_count) {
     std::vector<int> visible;
     const char *const name = Profile().visible_devices_env;
     const char *const value = name == nullptr ? nullptr : std::getenv(name);
     if (value == nullptr) {
-        for (int i = 0; i < physical_count; ++i) {
-            visible.push_back(i);
-        }
+        for (int i = 0; i < physical_count; ++i) { visible.push_back(i); }
         return visible;
     }
     const char *rest = value;
@@ -45,12 +44,11 @@ std::vector<int> VisibleDevices(int physical_count) {
         char *end = nullptr;
         const long ordinal = std::strtol(rest, &end, 10);
         bool known = end != rest && (*end == ',' || *end == '\0') && ordinal >= 0 && ordinal < physical_count;
-        for (const int other : visible) {
-            known = known && other != ordinal;
-        }
+        for (const int other : visible) { known = known && other != ordinal; }
         if (!known) {
-            WriteAll(STDERR_FILENO, Text("fl-sim: ", name, "='", value, "' names at '", rest, "' no further device of the ",
-                                         physical_count, " that exist; ", visible.size(), " are visible\n"));
+            WriteAll(STDERR_FILENO,
+                     Text("fl-sim: ", name, "='", value, "' names at '", rest, "' no further device of the ",
+                          physical_count, " that exist; ", visible.size(), " are visible\n"));
             break;
         }
         visible.push_back(static_cast<int>(ordinal));

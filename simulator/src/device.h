@@ -39,8 +39,8 @@ Device *CurrentDevice(Result *result);
 int ThreadDevice();
 void SetThreadDevice(int ordinal);
 
-// Called once when the devices come into being: from then on there is something to report at exit. It also makes the linker keep the
-// object file with the report and the C entry points.
+// Called once when the devices come into being: from then on there is something to report at exit. It also makes the
+// linker keep the object file with the report and the C entry points.
 void NoteEngineUsed();
 
 // The device whose window holds the address; -1: none.

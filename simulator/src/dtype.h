@@ -73,8 +73,8 @@ struct Bool8 {
 
 template <typename T> inline constexpr bool kIsSmallFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-// Converts a double that keeps the sign, and is odd where the integer had more bits than fit: so that a second rounding gives
-// what one rounding would.
+// Converts a double that keeps the sign, and is odd where the integer had more bits than fit: so that a second rounding
+// gives what one rounding would.
 template <typename I> double IntegerToDouble(I value) {
     const bool negative = std::is_signed_v<I> && value < 0;
     auto magnitude = static_cast<std::uint64_t>(value);

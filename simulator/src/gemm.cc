@@ -18,8 +18,8 @@ bool OutputType(DType dtype) {
         || dtype == DType::kInt32;
 }
 
-// Bytes from the first to the last element that a batch of column-major matrices touches; false on overflow or a negative
-// stride, which no vendor library takes either.
+// Bytes from the first to the last element that a batch of column-major matrices touches; false on overflow or a
+// negative stride, which no vendor library takes either.
 bool Extent(std::int64_t rows, std::int64_t columns, std::int64_t ld, std::int64_t stride, std::int64_t batch,
             DType dtype, std::size_t *bytes) {
     if (rows == 0 || columns == 0 || batch == 0) {
@@ -66,9 +66,7 @@ void MultiplyOne(const GemmArgs &args, const std::byte *a, const std::byte *b, s
             for (std::int64_t l = 0; l < args.k; ++l) {
                 const Acc factor = left[static_cast<std::size_t>(i * args.k + l)];
                 const Acc *const line = right.data() + l * args.n;
-                for (std::int64_t j = 0; j < args.n; ++j) {
-                    row[static_cast<std::size_t>(j)] += factor * line[j];
-                }
+                for (std::int64_t j = 0; j < args.n; ++j) { row[static_cast<std::size_t>(j)] += factor * line[j]; }
             }
             for (std::int64_t j = 0; j < args.n; ++j) {
                 std::byte *const at = c + (i + j * args.ldc) * static_cast<std::int64_t>(sizeof(C));
@@ -111,9 +109,9 @@ Result Gemm(Handle stream, const GemmArgs &args) {
     const std::int64_t b_columns = args.trans_b == Trans::kN ? args.n : args.k;
     if (args.lda < std::max<std::int64_t>(1, a_rows) || args.ldb < std::max<std::int64_t>(1, b_rows)
         || args.ldc < std::max<std::int64_t>(1, args.m)) {
-        return Fault(Result::kInvalidValue, Text("gemm: a leading dimension is too small (lda=", args.lda, " for ", a_rows,
-                                                 " rows, ldb=", args.ldb, " for ", b_rows, ", ldc=", args.ldc, " for ",
-                                                 args.m, ")"));
+        return Fault(Result::kInvalidValue,
+                     Text("gemm: a leading dimension is too small (lda=", args.lda, " for ", a_rows,
+                          " rows, ldb=", args.ldb, " for ", b_rows, ", ldc=", args.ldc, " for ", args.m, ")"));
     }
     std::size_t a_bytes = 0;
     std::size_t b_bytes = 0;

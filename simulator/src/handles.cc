@@ -1,5 +1,5 @@
-// The handle table. Values are addresses inside a reserved, inaccessible window, so that following one ends the program,
-// and they are never used twice, so that use after destroy is always found.
+// The handle table. Values are addresses inside a reserved, inaccessible window, so that following one ends the
+// program, and they are never used twice, so that use after destroy is always found.
 #include "handles.h"
 
 #include <sys/mman.h>
@@ -116,9 +116,7 @@ std::vector<std::shared_ptr<Object>> AllObjects() {
     const std::lock_guard lock(table.mutex);
     std::vector<std::shared_ptr<Object>> objects;
     objects.reserve(table.live.size());
-    for (const auto &entry : table.live) {
-        objects.push_back(entry.second);
-    }
+    for (const auto &entry : table.live) { objects.push_back(entry.second); }
     return objects;
 }
 

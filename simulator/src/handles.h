@@ -24,9 +24,9 @@ public:
 
     const char *const kind;
     const int device;
-    Handle handle = nullptr;      // set once by AddObject, before anybody else sees the object
-    const char *api = "";         // the call that made it, likewise
-    bool internal = false;        // belongs to the engine: never in the leak report
+    Handle handle = nullptr; // set once by AddObject, before anybody else sees the object
+    const char *api = "";    // the call that made it, likewise
+    bool internal = false;   // belongs to the engine: never in the leak report
     std::atomic<bool> process_lifetime{false};
 };
 

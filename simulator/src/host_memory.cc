@@ -104,9 +104,7 @@ std::vector<std::shared_ptr<HostBlock>> LiveHostBlocks() {
     Registry &registry = TheRegistry();
     const std::lock_guard lock(registry.mutex);
     std::vector<std::shared_ptr<HostBlock>> blocks;
-    for (const auto &entry : registry.blocks) {
-        blocks.push_back(entry.second);
-    }
+    for (const auto &entry : registry.blocks) { blocks.push_back(entry.second); }
     return blocks;
 }
 

@@ -24,8 +24,8 @@ struct HostBlock {
 // The tracked block around an address; null if none.
 std::shared_ptr<HostBlock> FindHostBlock(const void *address);
 
-// Checks that [address, address + bytes) does not run past the end of a tracked block. Untracked memory is fine. Hands out the
-// block so that the operation can hold it.
+// Checks that [address, address + bytes) does not run past the end of a tracked block. Untracked memory is fine. Hands
+// out the block so that the operation can hold it.
 Result CheckHost(const void *address, std::size_t bytes, std::shared_ptr<HostBlock> *block);
 
 std::vector<std::shared_ptr<HostBlock>> LiveHostBlocks();

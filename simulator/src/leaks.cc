@@ -65,17 +65,13 @@ std::vector<LeakCount> Count(const std::vector<Item> &items) {
         }
     }
     std::vector<LeakCount> list;
-    for (const auto &entry : counts) {
-        list.push_back(entry.second);
-    }
+    for (const auto &entry : counts) { list.push_back(entry.second); }
     return list;
 }
 
 std::string Report(const std::vector<Item> &items, const std::vector<LeakCount> &counts, std::uint64_t leaked) {
     std::uint64_t kept = 0;
-    for (const LeakCount &count : counts) {
-        kept += count.process_lifetime;
-    }
+    for (const LeakCount &count : counts) { kept += count.process_lifetime; }
     std::string text = Text("fl-sim: leak report (", Profile().vendor, ", pid ", getpid(), "): ", leaked,
                             " objects leaked, ", kept, " of process lifetime\n");
     for (const LeakCount &count : counts) {
@@ -91,8 +87,9 @@ std::string Report(const std::vector<Item> &items, const std::vector<LeakCount> 
                 text += Text("fl-sim:     and ", count.leaked - kDetailsPerKind, " more\n");
                 break;
             }
-            text += Text("fl-sim:     ", item.address, item.bytes > 0 ? Text(", ", item.bytes, " bytes") : std::string(),
-                         ", device ", item.device, ", made by ", item.api, "\n");
+            text
+                += Text("fl-sim:     ", item.address, item.bytes > 0 ? Text(", ", item.bytes, " bytes") : std::string(),
+                        ", device ", item.device, ", made by ", item.api, "\n");
         }
     }
     return text;
@@ -121,8 +118,8 @@ void WriteJson(const std::string &path, const std::vector<LeakCount> &counts, st
 std::atomic<bool> g_used{false};
 std::atomic<bool> g_reported{false};
 
-// A destructor function runs after the destructors of static objects and after atexit handlers, so what those release is
-// not reported. Priority 101 is the last one that programs may use.
+// A destructor function runs after the destructors of static objects and after atexit handlers, so what those release
+// is not reported. Priority 101 is the last one that programs may use.
 __attribute__((destructor(101))) void ReportAtExit() {
     if (!g_used.load() || InForkedChild() || g_reported.exchange(true)) {
         return;
@@ -134,9 +131,7 @@ __attribute__((destructor(101))) void ReportAtExit() {
     const std::vector<Item> items = Collect();
     const std::vector<LeakCount> counts = Count(items);
     std::uint64_t leaked = 0;
-    for (const LeakCount &count : counts) {
-        leaked += count.leaked;
-    }
+    for (const LeakCount &count : counts) { leaked += count.leaked; }
     if (!config.leak_report.empty()) {
         WriteJson(config.leak_report, counts, leaked);
     }

@@ -158,8 +158,7 @@ void Stream::Close() {
 std::shared_ptr<Stream> DefaultStream(Device &device) {
     const std::lock_guard lock(device.mutex);
     if (device.default_stream == nullptr) {
-        device.default_stream
-            = std::make_shared<Stream>(device.ordinal, kStreamDefault, Profile().default_priority);
+        device.default_stream = std::make_shared<Stream>(device.ordinal, kStreamDefault, Profile().default_priority);
         device.streams.push_back(device.default_stream);
     }
     return device.default_stream;

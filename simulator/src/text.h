@@ -17,7 +17,8 @@ template <typename... Parts> std::string Text(const Parts &...parts) {
 // `text` as a JSON string with its quotes.
 std::string JsonString(std::string_view text);
 
-// Writes all of `text` to a file descriptor with as few calls as possible; errors are ignored (there is nobody to tell).
+// Writes all of `text` to a file descriptor with as few calls as possible; errors are ignored (there is nobody to
+// tell).
 void WriteAll(int fd, std::string_view text);
 
 } // namespace fl::sim

@@ -137,9 +137,9 @@ long ThreadId() { return syscall(SYS_gettid); }
 void WriteTrace(State &state, const char *type, const char *api, const char *result, const std::string &detail) {
     const auto now = std::chrono::steady_clock::now() - state.start;
     const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-    std::string line = Text("{\"type\":\"", type, "\",\"api\":", JsonString(api), ",\"device\":", ThreadDevice(),
-                            ",\"pid\":", getpid(), ",\"thread\":", ThreadId(), ",\"t_us\":", micros, ",\"result\":\"",
-                            result, "\"");
+    std::string line
+        = Text("{\"type\":\"", type, "\",\"api\":", JsonString(api), ",\"device\":", ThreadDevice(),
+               ",\"pid\":", getpid(), ",\"thread\":", ThreadId(), ",\"t_us\":", micros, ",\"result\":\"", result, "\"");
     if (!detail.empty()) {
         line += Text(",\"detail\":", JsonString(detail));
     }
@@ -289,9 +289,7 @@ void ClearFaults() {
 
 extern "C" {
 
-int fl_sim_set_failures(const char *rules) {
-    return fl::sim::SetFailures(rules) == fl::sim::Result::kSuccess ? 0 : 1;
-}
+int fl_sim_set_failures(const char *rules) { return fl::sim::SetFailures(rules) == fl::sim::Result::kSuccess ? 0 : 1; }
 
 unsigned long long fl_sim_fault_count(void) { return fl::sim::FaultCount(); }
 

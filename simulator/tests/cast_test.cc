@@ -22,11 +22,22 @@ protected:
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 TEST_F(CastTest, FloatToHalf) {
-    const std::vector<float> values = {0.0f,     -0.0f,      1.0f,       -2.0f,      65504.0f, 65519.0f,
-                                       65520.0f, kInf,       -kInf,      6.103515625e-5f /* 2^-14 */,
-                                       5.9604644775390625e-8f /* 2^-24 */, 2.98023223876953125e-8f /* 2^-25: tie to 0 */,
-                                       4.4703483581542969e-8f /* 1.5 * 2^-25 */, 1.00048828125f /* tie to even: 1 */,
-                                       1.00146484375f /* tie to even: up */, 1e-30f};
+    const std::vector<float> values = {0.0f,
+                                       -0.0f,
+                                       1.0f,
+                                       -2.0f,
+                                       65504.0f,
+                                       65519.0f,
+                                       65520.0f,
+                                       kInf,
+                                       -kInf,
+                                       6.103515625e-5f /* 2^-14 */,
+                                       5.9604644775390625e-8f /* 2^-24 */,
+                                       2.98023223876953125e-8f /* 2^-25: tie to 0 */,
+                                       4.4703483581542969e-8f /* 1.5 * 2^-25 */,
+                                       1.00048828125f /* tie to even: 1 */,
+                                       1.00146484375f /* tie to even: up */,
+                                       1e-30f};
     const std::vector<std::uint16_t> expected = {0x0000, 0x8000, 0x3C00, 0xC000, 0x7BFF, 0x7BFF, 0x7C00, 0x7C00,
                                                  0xFC00, 0x0400, 0x0001, 0x0000, 0x0001, 0x3C00, 0x3C02, 0x0000};
     EXPECT_EQ((Run<std::uint16_t>(DType::kFloat16, DType::kFloat32, values)), expected);
@@ -50,14 +61,17 @@ TEST_F(CastTest, EveryHalfSurvivesTheWayToFloatAndBack) {
         ASSERT_EQ(static_cast<double>(floats[i]), magnitude) << i;
     }
     EXPECT_EQ((Run<std::uint16_t>(DType::kFloat16, DType::kFloat32, floats)), halves);
-    EXPECT_EQ((Run<std::uint16_t>(DType::kFloat16, DType::kFloat64, Run<double>(DType::kFloat64, DType::kFloat16, halves))),
-              halves);
+    EXPECT_EQ(
+        (Run<std::uint16_t>(DType::kFloat16, DType::kFloat64, Run<double>(DType::kFloat64, DType::kFloat16, halves))),
+        halves);
 }
 
 TEST_F(CastTest, FloatToBFloat16) {
-    const std::vector<float> values = {1.0f,  -1.0f, 3.0e38f, 3.4e38f, 1.00390625f /* tie to even: 1 */,
-                                       1.01171875f /* tie to even: up */, kInf, 1e-40f, 0.1f};
-    const std::vector<std::uint16_t> expected = {0x3F80, 0xBF80, 0x7F62, 0x7F80, 0x3F80, 0x3F82, 0x7F80, 0x0001, 0x3DCD};
+    const std::vector<float> values
+        = {1.0f, -1.0f,  3.0e38f, 3.4e38f, 1.00390625f /* tie to even: 1 */, 1.01171875f /* tie to even: up */,
+           kInf, 1e-40f, 0.1f};
+    const std::vector<std::uint16_t> expected
+        = {0x3F80, 0xBF80, 0x7F62, 0x7F80, 0x3F80, 0x3F82, 0x7F80, 0x0001, 0x3DCD};
     EXPECT_EQ((Run<std::uint16_t>(DType::kBFloat16, DType::kFloat32, values)), expected);
     const auto back = Run<float>(DType::kFloat32, DType::kBFloat16, std::vector<std::uint16_t>{0x3F80, 0xC040, 0x7F80});
     EXPECT_EQ(back, (std::vector<float>{1.0f, -3.0f, kInf}));
@@ -82,13 +96,16 @@ TEST_F(CastTest, DoubleIsRoundedOnce) {
 
 TEST_F(CastTest, FloatToIntegerSaturates) {
     const std::vector<float> values = {1.9f, -1.9f, 300.0f, -300.0f, kInf, -kInf, 3e9f};
-    EXPECT_EQ((Run<std::int8_t>(DType::kInt8, DType::kFloat32, values)), (std::vector<std::int8_t>{1, -1, 127, -128, 127, -128, 127}));
-    EXPECT_EQ((Run<std::uint8_t>(DType::kUInt8, DType::kFloat32, values)), (std::vector<std::uint8_t>{1, 0, 255, 0, 255, 0, 255}));
+    EXPECT_EQ((Run<std::int8_t>(DType::kInt8, DType::kFloat32, values)),
+              (std::vector<std::int8_t>{1, -1, 127, -128, 127, -128, 127}));
+    EXPECT_EQ((Run<std::uint8_t>(DType::kUInt8, DType::kFloat32, values)),
+              (std::vector<std::uint8_t>{1, 0, 255, 0, 255, 0, 255}));
     EXPECT_EQ((Run<std::int32_t>(DType::kInt32, DType::kFloat32, values)),
               (std::vector<std::int32_t>{1, -1, 300, -300, INT32_MAX, INT32_MIN, INT32_MAX}));
     EXPECT_EQ((Run<std::uint32_t>(DType::kUInt32, DType::kFloat32, values)[6]), 3000000000u);
     const std::vector<double> doubles = {9.3e18, -9.3e18, 1.9e19};
-    EXPECT_EQ((Run<std::int64_t>(DType::kInt64, DType::kFloat64, doubles)), (std::vector<std::int64_t>{INT64_MAX, INT64_MIN, INT64_MAX}));
+    EXPECT_EQ((Run<std::int64_t>(DType::kInt64, DType::kFloat64, doubles)),
+              (std::vector<std::int64_t>{INT64_MAX, INT64_MIN, INT64_MAX}));
     EXPECT_EQ((Run<std::uint64_t>(DType::kUInt64, DType::kFloat64, doubles)),
               (std::vector<std::uint64_t>{9300000000000000000u, 0, UINT64_MAX}));
 }
@@ -99,7 +116,8 @@ TEST_F(CastTest, IntegersAndBool) {
     EXPECT_EQ((Run<std::int16_t>(DType::kInt16, DType::kInt64, values)), (std::vector<std::int16_t>{-1, 256, 4464, 0}));
     EXPECT_EQ((Run<std::uint8_t>(DType::kBool, DType::kInt64, values)), (std::vector<std::uint8_t>{1, 1, 1, 0}));
     EXPECT_EQ((Run<float>(DType::kFloat32, DType::kInt64, values)), (std::vector<float>{-1, 256, 70000, 0}));
-    EXPECT_EQ((Run<double>(DType::kFloat64, DType::kBool, std::vector<std::uint8_t>{0, 1, 7})), (std::vector<double>{0, 1, 1}));
+    EXPECT_EQ((Run<double>(DType::kFloat64, DType::kBool, std::vector<std::uint8_t>{0, 1, 7})),
+              (std::vector<double>{0, 1, 1}));
 }
 
 // Every pair of types: small whole numbers arrive unchanged.
@@ -119,7 +137,8 @@ TEST_F(CastTest, AllPairs) {
             ASSERT_OK(Cast(nullptr, last.get(), DType::kFloat32, target.get(), dst_type, 5));
             ASSERT_OK(StreamSynchronize(nullptr));
             const bool boolean = src_type == DType::kBool || dst_type == DType::kBool;
-            EXPECT_EQ(last.Read(), boolean ? booleans : numbers) << DTypeName(src_type) << " to " << DTypeName(dst_type);
+            EXPECT_EQ(last.Read(), boolean ? booleans : numbers)
+                << DTypeName(src_type) << " to " << DTypeName(dst_type);
         }
     }
 }
@@ -129,7 +148,8 @@ TEST_F(CastTest, Arguments) {
     EXPECT_OK(Cast(nullptr, nullptr, DType::kInt8, nullptr, DType::kFloat32, 0));
     EXPECT_EQ(Cast(nullptr, buffer.get(), DType::kInt8, buffer.get(), DType::kFloat32, -1), Result::kInvalidValue);
     EXPECT_EQ(Cast(nullptr, buffer.get(), DType::kFloat64, buffer.get(), DType::kFloat32, 4), Result::kInvalidValue);
-    EXPECT_EQ(Cast(nullptr, buffer.get(), static_cast<DType>(99), buffer.get(), DType::kFloat32, 4), Result::kInvalidValue);
+    EXPECT_EQ(Cast(nullptr, buffer.get(), static_cast<DType>(99), buffer.get(), DType::kFloat32, 4),
+              Result::kInvalidValue);
     EXPECT_EQ(Cast(nullptr, buffer.get(), DType::kInt32, buffer.get(), DType::kFloat32, 9), Result::kInvalidAddress);
     EXPECT_OK(Cast(nullptr, buffer.get(), DType::kInt32, buffer.get(), DType::kFloat32, 8)) << "in place";
     EXPECT_OK(StreamSynchronize(nullptr));

@@ -108,7 +108,8 @@ TEST_F(CopyTest, Pitched) {
     EXPECT_EQ(Memcpy2D(buffer.get(), 4, host.data(), 20, 8, 3, CopyKind::kHostToDevice), Result::kInvalidValue);
     EXPECT_EQ(Memcpy2D(buffer.get(), 20, host.data(), 20, 8, 3, CopyKind::kHostToDevice), Result::kSuccess);
     EXPECT_EQ(Memcpy2D(buffer.get(), 24, host.data(), 20, 8, 3, CopyKind::kHostToDevice), Result::kInvalidAddress);
-    EXPECT_EQ(Memcpy2D(buffer.get(), SIZE_MAX / 2, host.data(), 20, 8, 4, CopyKind::kHostToDevice), Result::kInvalidValue);
+    EXPECT_EQ(Memcpy2D(buffer.get(), SIZE_MAX / 2, host.data(), 20, 8, 4, CopyKind::kHostToDevice),
+              Result::kInvalidValue);
 }
 
 TEST_F(CopyTest, Peer) {

@@ -100,7 +100,8 @@ TEST_F(EventTest, Elapsed) {
     double ms = 0;
     EXPECT_EQ(EventElapsed(&ms, start, end), Result::kInvalidHandle) << "never recorded";
     ASSERT_OK(RecordEvent(start, stream));
-    ASSERT_OK(LaunchHostFunc(stream, [](void *) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }, nullptr));
+    ASSERT_OK(LaunchHostFunc(
+        stream, [](void *) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }, nullptr));
     {
         const Gate gate(stream);
         ASSERT_OK(RecordEvent(end, stream));
@@ -159,9 +160,7 @@ TEST_F(EventTest, ManyThreadsOneEvent) {
             EXPECT_OK(StreamSynchronize(stream));
         });
     }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
+    for (std::thread &thread : threads) { thread.join(); }
 }
 
 } // namespace

@@ -12,7 +12,8 @@ class GemmTest : public EngineTest {};
 // Device copy of doubles as `dtype`, converted by the host through Cast (tested on its own).
 class Typed {
 public:
-    Typed(const std::vector<double> &values, DType dtype) : dtype_(dtype), n_(values.size()), memory_(n_ * DTypeSize(dtype)) {
+    Typed(const std::vector<double> &values, DType dtype)
+        : dtype_(dtype), n_(values.size()), memory_(n_ * DTypeSize(dtype)) {
         const Buffer<double> wide(values);
         EXPECT_OK(Cast(nullptr, memory_.get(), dtype, wide.get(), DType::kFloat64, static_cast<std::int64_t>(n_)));
         EXPECT_OK(StreamSynchronize(nullptr));
@@ -87,8 +88,10 @@ TEST_F(GemmTest, AllTransposesTypesAndBatches) {
                     for (int j = 0; j < n; ++j) {
                         double sum = 0;
                         for (int l = 0; l < k; ++l) {
-                            const auto x = a[static_cast<std::size_t>(p * args.stride_a + (ta ? l + i * args.lda : i + l * args.lda))];
-                            const auto y = b[static_cast<std::size_t>(p * args.stride_b + (tb ? j + l * args.ldb : l + j * args.ldb))];
+                            const auto x = a[static_cast<std::size_t>(p * args.stride_a
+                                                                      + (ta ? l + i * args.lda : i + l * args.lda))];
+                            const auto y = b[static_cast<std::size_t>(p * args.stride_b
+                                                                      + (tb ? j + l * args.ldb : l + j * args.ldb))];
                             sum += x * y;
                         }
                         double &out = expected[static_cast<std::size_t>(p * args.stride_c + i + j * args.ldc)];
@@ -100,7 +103,8 @@ TEST_F(GemmTest, AllTransposesTypesAndBatches) {
             for (std::size_t i = 0; i < seen.size(); ++i) {
                 // Results above 256 do not fit the 8 bits of bf16 exactly.
                 const double slack = type.out == DType::kBFloat16 ? std::abs(expected[i]) / 256 : 0;
-                ASSERT_NEAR(seen[i], expected[i], slack) << DTypeName(type.in) << "->" << DTypeName(type.out) << " mode " << mode;
+                ASSERT_NEAR(seen[i], expected[i], slack)
+                    << DTypeName(type.in) << "->" << DTypeName(type.out) << " mode " << mode;
             }
         }
     }

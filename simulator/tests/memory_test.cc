@@ -8,9 +8,7 @@ class MemoryTest : public EngineTest {};
 
 TEST_F(MemoryTest, FreshMemoryIsNan) {
     const Buffer<float> buffer(1000);
-    for (const float value : buffer.Read()) {
-        EXPECT_NE(value, value);
-    }
+    for (const float value : buffer.Read()) { EXPECT_NE(value, value); }
 }
 
 TEST_F(MemoryTest, AddressesAreAlignedAndApart) {
@@ -74,12 +72,8 @@ TEST_F(MemoryTest, LimitAndInfo) {
 TEST_F(MemoryTest, SpaceIsReusedAndCoalesced) {
     for (int round = 0; round < 50; ++round) {
         std::vector<void *> blocks(20);
-        for (void *&block : blocks) {
-            ASSERT_OK(Malloc(&block, 3u << 20));
-        }
-        for (std::size_t i = 0; i < blocks.size(); ++i) {
-            ASSERT_OK(Free(blocks[(i * 7) % blocks.size()]));
-        }
+        for (void *&block : blocks) { ASSERT_OK(Malloc(&block, 3u << 20)); }
+        for (std::size_t i = 0; i < blocks.size(); ++i) { ASSERT_OK(Free(blocks[(i * 7) % blocks.size()])); }
         void *whole = nullptr;
         ASSERT_OK(Malloc(&whole, 63u << 20)) << "round " << round;
         ASSERT_OK(Free(whole));
@@ -174,14 +168,10 @@ TEST_F(MemoryTest, FreeWhileInUseIsFound) {
     std::atomic<bool> go{false};
     ASSERT_OK(LaunchOnStream(stream, "busy", {{memory, 64, Access::kRead}}, [&](std::span<std::byte *const>) {
         running.store(true);
-        while (!go.load()) {
-            std::this_thread::yield();
-        }
+        while (!go.load()) { std::this_thread::yield(); }
         return Result::kSuccess;
     }));
-    while (!running.load()) {
-        std::this_thread::yield();
-    }
+    while (!running.load()) { std::this_thread::yield(); }
     EXPECT_EQ(Free(memory), Result::kIllegalState);
     ExpectFault("freed while in use");
     go.store(true);
@@ -229,9 +219,7 @@ TEST_F(MemoryTest, ManyThreads) {
             }
         });
     }
-    for (std::thread &thread : threads) {
-        thread.join();
-    }
+    for (std::thread &thread : threads) { thread.join(); }
     EXPECT_EQ(FaultCount(), 0u) << LastFault();
 }
 

@@ -113,7 +113,8 @@ TEST_F(PoolTest, Statistics) {
     ASSERT_OK(StreamSynchronize(stream));
     EXPECT_EQ(Get(pool, PoolAttribute::kUsedCurrent), 1024u);
     EXPECT_EQ(Get(pool, PoolAttribute::kUsedHigh), 9216u);
-    EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 5000u) << "synchronising releases what is above the threshold";
+    EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 5000u)
+        << "synchronising releases what is above the threshold";
     EXPECT_EQ(Get(pool, PoolAttribute::kReservedHigh), 9216u);
     ASSERT_OK(SetPoolAttribute(pool, PoolAttribute::kUsedHigh, 0));
     ASSERT_OK(SetPoolAttribute(pool, PoolAttribute::kReservedHigh, 0));

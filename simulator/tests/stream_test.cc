@@ -14,9 +14,7 @@ TEST_F(StreamTest, InOrder) {
         int number;
     };
     std::vector<Entry> entries;
-    for (int i = 0; i < 100; ++i) {
-        entries.push_back({&order, i});
-    }
+    for (int i = 0; i < 100; ++i) { entries.push_back({&order, i}); }
     for (Entry &entry : entries) {
         ASSERT_OK(LaunchHostFunc(
             stream,
@@ -28,9 +26,7 @@ TEST_F(StreamTest, InOrder) {
     }
     ASSERT_OK(StreamSynchronize(stream));
     ASSERT_EQ(order.size(), 100u);
-    for (int i = 0; i < 100; ++i) {
-        EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
-    }
+    for (int i = 0; i < 100; ++i) { EXPECT_EQ(order[static_cast<std::size_t>(i)], i); }
 }
 
 TEST_F(StreamTest, StreamsAreIndependent) {
@@ -141,9 +137,7 @@ TEST_F(StreamTest, AsynchronousErrorIsReportedOnce) {
     EXPECT_OK(DeviceSynchronize());
     ASSERT_OK(LaunchOnStream(stream, "failing", {}, [](std::span<std::byte *const>) { return Result::kInternal; }));
     Result query = Result::kNotReady;
-    while (query == Result::kNotReady) {
-        query = StreamQuery(stream);
-    }
+    while (query == Result::kNotReady) { query = StreamQuery(stream); }
     EXPECT_EQ(query, Result::kInternal);
     EXPECT_OK(StreamQuery(stream));
 }
@@ -172,7 +166,8 @@ TEST_F(StreamTest, PrioritiesAndFlags) {
 TEST_F(StreamTest, WaitingInAHostFunctionIsFound) {
     const ScopedStream stream;
     static std::atomic<Result> seen{Result::kSuccess};
-    ASSERT_OK(LaunchHostFunc(stream, [](void *self) { seen.store(StreamSynchronize(self)); }, stream));
+    ASSERT_OK(LaunchHostFunc(
+        stream, [](void *self) { seen.store(StreamSynchronize(self)); }, stream));
     ASSERT_OK(StreamSynchronize(stream));
     EXPECT_EQ(seen.load(), Result::kIllegalState);
 }
@@ -182,16 +177,16 @@ TEST_F(StreamTest, LaunchChecksRangesAndDevice) {
     const ScopedStream stream;
     const auto twice = [](std::span<std::byte *const> views) {
         auto *const values = reinterpret_cast<int *>(views[0]);
-        for (int i = 0; i < 3; ++i) {
-            values[i] *= 2;
-        }
+        for (int i = 0; i < 3; ++i) { values[i] *= 2; }
         EXPECT_EQ(views[1], nullptr);
         return Result::kSuccess;
     };
-    ASSERT_OK(LaunchOnStream(stream, "twice", {{buffer.get() + 1, 12, Access::kReadWrite}, {nullptr, 0, Access::kRead}}, twice));
+    ASSERT_OK(LaunchOnStream(stream, "twice", {{buffer.get() + 1, 12, Access::kReadWrite}, {nullptr, 0, Access::kRead}},
+                             twice));
     ASSERT_OK(StreamSynchronize(stream));
     EXPECT_EQ(buffer.Read(), (std::vector<int>{1, 4, 6, 8}));
-    EXPECT_EQ(LaunchOnStream(stream, "twice", {{buffer.get() + 1, 16, Access::kReadWrite}}, twice), Result::kInvalidAddress);
+    EXPECT_EQ(LaunchOnStream(stream, "twice", {{buffer.get() + 1, 16, Access::kReadWrite}}, twice),
+              Result::kInvalidAddress);
     ASSERT_OK(SetDevice(1));
     EXPECT_EQ(LaunchOnStream(stream, "twice", {}, twice), Result::kInvalidHandle);
     ASSERT_OK(SetDevice(0));

@@ -22,7 +22,9 @@ namespace fl::sim {
 inline void PrintTo(Result result, std::ostream *out) { *out << ResultName(result); }
 
 // Expects `text` inside the last fault.
-inline void ExpectFault(const std::string &text) { EXPECT_NE(LastFault().find(text), std::string::npos) << LastFault(); }
+inline void ExpectFault(const std::string &text) {
+    EXPECT_NE(LastFault().find(text), std::string::npos) << LastFault();
+}
 
 // Device memory of one test. Freed synchronously: the test must have waited for its streams.
 template <typename T> class Buffer {
@@ -95,9 +97,7 @@ public:
             stream,
             [](void *gate) {
                 auto *const self = static_cast<Gate *>(gate);
-                while (!self->open_.load()) {
-                    std::this_thread::sleep_for(std::chrono::microseconds(100));
-                }
+                while (!self->open_.load()) { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
                 self->passed_.store(true);
             },
             this));
@@ -106,9 +106,7 @@ public:
     // The worker uses this object until then.
     ~Gate() {
         Open();
-        while (!passed_.load()) {
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
+        while (!passed_.load()) { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
     }
     Gate(const Gate &) = delete;
     Gate &operator=(const Gate &) = delete;

@@ -50,7 +50,8 @@ TEST_F(TraceTest, InjectedCallDoesNotRun) {
 }
 
 TEST_F(TraceTest, BadRules) {
-    for (const char *rules : {"x", "x:", ":1", "x:0", "x:-1", "x:1:bad", "x:1++", "x:1,,y:1", "x:99999999999999999999", "x:1 "}) {
+    for (const char *rules :
+         {"x", "x:", ":1", "x:0", "x:-1", "x:1:bad", "x:1++", "x:1,,y:1", "x:99999999999999999999", "x:1 "}) {
         EXPECT_EQ(SetFailures(rules), Result::kInvalidValue) << rules;
     }
     ASSERT_OK(SetFailures("simTestApi:1"));
