@@ -142,8 +142,15 @@ def test_frozen_classes_behave_like_frozen_dataclasses() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "values", "message"),
-    [((), {}, "needs x"), ((1, 2, 3), {}, "takes 2 values"), ((1,), {"x": 1}, "got 'x' twice"), ((1,), {"z": 1}, "has no z")],
+    [
+        ((), {}, "needs x"),
+        ((1, 2, 3), {}, "takes 2 values"),
+        ((1,), {"x": 1}, "got 'x' twice"),
+        ((1,), {"z": 1}, "has no z"),
+    ],
 )
-def test_frozen_classes_refuse_wrong_arguments(arguments: tuple[int, ...], values: dict[str, int], message: str) -> None:
+def test_frozen_classes_refuse_wrong_arguments(
+    arguments: tuple[int, ...], values: dict[str, int], message: str
+) -> None:
     with pytest.raises(TypeError, match=message):
         Point(*arguments, **values)

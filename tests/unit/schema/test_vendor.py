@@ -7,13 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from unit.schema.samples import RUNTIME, VENDOR
-
 from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.link import cross_problems
 from fl_gen.schema.runtime import load_runtime
 from fl_gen.schema.vendor import Candidate
 from fl_gen.schema.vendor_spec import load_vendor
+from unit.schema.samples import RUNTIME, VENDOR
 
 Write = Callable[..., str]
 Failure = Callable[..., str]
@@ -242,7 +241,11 @@ def test_a_mistake_in_a_vendor_file(old: str, new: str, expected: str, write: Wr
 
 
 def test_all_mistakes_at_once(write: Write, failure: Failure) -> None:
-    text = VENDOR.replace("vendor: chip", "vendor: 9x").replace("[/opt/chip]", "[opt]").replace("macro: CHIP", "macr: CHIP")
+    text = (
+        VENDOR.replace("vendor: chip", "vendor: 9x")
+        .replace("[/opt/chip]", "[opt]")
+        .replace("macro: CHIP", "macr: CHIP")
+    )
     text = text.replace("title: CRT", "title: [CRT]").replace("source: a header}\n", "source: a header, since: 6}\n")
     assert messages(failure(load_vendor, write(text))) == [
         "file.yaml:2:9: 'vendor' must be a vendor name, not '9x'",

@@ -1,0 +1,123 @@
+"""JSON Schema and loader come from one declaration: both take every shipped file, and both refuse what is wrong."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from fl_gen.schema.api_spec import load_api_data
+from fl_gen.schema.errors import FlGenError, SchemaError
+from fl_gen.schema.framework_spec import load_interface
+from fl_gen.schema.jsonschema import KINDS, export, export_text, pattern
+from fl_gen.schema.kernels import load_native_kernels
+from fl_gen.schema.nodes import plain_data
+from fl_gen.schema.ops_spec import load_ops
+from fl_gen.schema.paths import data_dir
+from fl_gen.schema.runtime import load_runtime
+from fl_gen.schema.vendor_spec import load_vendor
+from fl_gen.schema.yaml_loader import load, loads
+from unit.schema.samples import API, KERNELS, OPS, RUNTIME, VENDOR
+
+LOADERS: dict[str, Callable[..., Any]] = {
+    "runtime": load_runtime,
+    "vendor": load_vendor,
+    "api": load_api_data,
+    "interface": load_interface,
+    "ops": load_ops,
+    "kernels": load_native_kernels,
+}
+SCHEMAS = data_dir() / "schemas"
+INTERFACE = (SCHEMAS / "frameworks" / "infinitrain" / "interface.yaml").read_text(encoding="utf-8")
+SAMPLES = {"runtime": RUNTIME, "vendor": VENDOR, "ops": OPS, "api": API, "kernels": KERNELS, "interface": INTERFACE}
+SHIPPED = [(kind, path) for kind in KINDS for path in sorted(SCHEMAS.glob(pattern(kind)))]
+VALIDATORS = {kind: jsonschema.Draft202012Validator(export(kind)) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_export_is_a_json_schema(kind: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(export(kind))
+    assert export(kind)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shipped_export_is_current(kind: str) -> None:
+    path = SCHEMAS / "jsonschema" / f"{kind}.json"
+    assert path.read_text(encoding="utf-8") == export_text(kind), f"run: fl-gen schema export --output {path.parent}"
+
+
+@pytest.mark.parametrize(("kind", "path"), SHIPPED, ids=[f"{path.parent.name}/{path.name}" for _, path in SHIPPED])
+def test_every_shipped_file_is_taken_by_both(kind: str, path: Path) -> None:
+    LOADERS[kind](path)
+    VALIDATORS[kind].validate(plain_data(load(path)))
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# yaml-language-server: $schema=")
+    assert (path.parent / first.split("=", 1)[1]).resolve() == SCHEMAS / "jsonschema" / f"{kind}.json"
+
+
+def test_every_key_is_explained() -> None:
+    for kind in KINDS:
+        for name, definition in export(kind)["$defs"].items():
+            for key, schema in definition.get("properties", {}).items():
+                assert schema.get("description"), f"{kind}: {name}.{key}"
+
+
+def mutations(data: Any, change: Callable[[Any], None] | None = None) -> Iterator[tuple[str, Any]]:
+    """Copies of a document with one thing wrong, for every place of it that both can judge."""
+
+    def walk(node: Any, trail: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+        def changed(edit: Callable[[Any], None]) -> Any:
+            whole = copy.deepcopy(data)
+            inner = whole
+            for step in trail:
+                inner = inner[step]
+            edit(inner)
+            return whole
+
+        if isinstance(node, dict):
+            yield f"{trail}: unknown key", changed(lambda inner: inner.update({"unknown key!": {"x": []}}))
+            for key, value in node.items():
+                if key in ("cases", "value", "crtOther"):
+                    continue  # free data, text that may be a number, an enumerator that may be one
+                wrong = 7 if isinstance(value, (list, dict)) else {"x": 1}
+                yield f"{(*trail, key)}: wrong type", changed(lambda inner, k=key, w=wrong: inner.update({k: w}))
+                yield from walk(value, (*trail, key))
+        elif isinstance(node, list):
+            for index, value in enumerate(node[:2]):
+                yield from walk(value, (*trail, index))
+
+    yield from walk(data, ())
+
+
+def trimmed(node: Any) -> Any:
+    """The data with one entry in each list: every kind of place is there once."""
+    if isinstance(node, dict):
+        return {key: trimmed(value) for key, value in node.items()}
+    return [trimmed(item) for item in node[:1]] if isinstance(node, list) else node
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_wrong_is_refused_by_both(kind: str, tmp_path: Path) -> None:
+    data = plain_data(loads(SAMPLES[kind]))
+    data = trimmed(data) if kind == "interface" else data
+    path = tmp_path / "file.yaml"
+    tried = 0
+    for what, wrong in mutations(data):
+        path.write_text(yaml.dump(wrong, allow_unicode=True, sort_keys=False), encoding="utf-8")
+        assert not VALIDATORS[kind].is_valid(wrong), f"JSON Schema takes {what}"
+        with pytest.raises(SchemaError):
+            LOADERS[kind](path)
+        tried += 1
+        if tried >= 150:
+            break
+    assert tried >= 7
+
+
+def test_an_unknown_kind() -> None:
+    with pytest.raises(FlGenError, match="did you mean 'vendor'"):
+        export("vender")
