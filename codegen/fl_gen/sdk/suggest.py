@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _LEAST = 0.6  # below this a name is not like the one asked for
 _MOST = 2  # suggestions shown
+_SLIP = 0.9  # likeness of spelling from which on it is a slip
 _CLOSE = 0.1  # a second one must be about as good as the first
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|unknown class name|no (?:type|member) named) '(?:\w+::)*(\w+)'"
@@ -129,12 +130,15 @@ class Suggester:
                 left.remove(word)
                 shared += 1
         # The first word is the library's own and shared by all.
-        if (shared < 2 and len(mine) > 1) or 2 * shared < min(len(mine), len(theirs)):
+        unlike = shared < 2 or 2 * shared < min(len(mine), len(theirs))
+        if unlike and abs(len(wanted) - len(other)) > 2:
             return 0.0
         by_parts = 2 * shared / max(1, len(mine) + len(theirs))
         spelling = SequenceMatcher(None, wanted.lower(), other.lower()).ratio()
+        if unlike and spelling < _SLIP:
+            return 0.0
         # Nearly the same letters: a slip of the finger, whatever the words are.
-        return 0.65 * by_parts + 0.35 * spelling + (0.15 if spelling > 0.9 else 0.0)
+        return 0.65 * by_parts + 0.35 * spelling + (0.25 if spelling > _SLIP else 0.0)
 
 
 def add_suggestions(

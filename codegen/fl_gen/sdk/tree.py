@@ -18,7 +18,6 @@ STRUCT, UNION, CLASS, ENUM, FIELD, ENUM_CONSTANT, FUNCTION, VARIABLE, PARAMETER 
 FUNCTION_TEMPLATE = 30
 TYPEDEF, NAMESPACE_KIND, LINKAGE, TYPE_ALIAS = 20, 22, 23, 36
 UNEXPOSED_EXPRESSION, DECLARATION_REFERENCE, CALL, COMPOUND, RETURN = 100, 101, 103, 202, 214
-CASTS = {117, 124, 125, 126, 127, 128}  # C style, static, dynamic, reinterpret, const, functional
 _KEYWORDS = """
 alignas alignof and auto bool break case catch char class const const_cast constexpr continue decltype default
 delete do double dynamic_cast else enum explicit false final float for friend goto if inline int long mutable
@@ -193,18 +192,19 @@ def _plain(expression: Any) -> Any:
 
 
 def _clash(wanted: Any, expression: Any) -> tuple[str, str] | None:
-    """(wanted, given) typedef names when they differ and only the spelling tells them apart."""
+    """(wanted, given) type names when they differ and only the spelling tells them apart.
+
+    Numbers are often spelled without a typedef, so for those both must have one; a `void *` that stands for a handle on
+    one side only is a mix-up of memory and handles.
+    """
     given = expression.type
-    if kind(expression) in CASTS:  # the author said so explicitly; its target type must still be the wanted one
-        given = expression.type
     want_name, have_name = _typedef(wanted), _typedef(given)
     if want_name == have_name or not _opaque(wanted):
         return None
+    pointers = "void" in _alias_of(wanted)
     if want_name is None:
-        # An SDK handle where a plain `void *` is wanted: memory and handles were swapped.
-        is_data_pointer = wanted.get_canonical().get_pointee().get_canonical().spelling in ("void", "const void")
-        return (wanted.spelling, have_name) if is_data_pointer and have_name is not None else None
-    if have_name is None and (_literal(expression) or not _opaque(given)):
+        return (wanted.spelling, have_name) if pointers and have_name is not None else None
+    if have_name is None and (not pointers or _literal(expression) or not _opaque(given)):
         return None
     return want_name, have_name or given.spelling
 

@@ -173,24 +173,9 @@ def test_more_faults_than_clang_shows_by_default(item: Item, ask: Ask) -> None:
     assert report.verdicts["ok"].ok
 
 
-PIECES = st.sampled_from(
-    ["(", ")", "{", "}", "[", "]", ";", ",", '"', "'", "//", "/*", "*/", "#", "\n", "\\", " ", "??/", "<%", 'R"(', "$x"]
-    + [
-        "cnrtSyncDevice()",
-        "return",
-        "cnrtSuccess",
-        "extern",
-        "struct s",
-        "=",
-        "::",
-        "é",
-        "\x00",
-        "\r",
-        "\u202e",
-        "0x",
-        "->",
-    ]
-)
+BRACKETS = ["(", ")", "{", "}", "[", "]", ";", ",", '"', "'", "//", "/*", "*/", "#", "\n", "\\", "??/", "<%", 'R"(']
+WORDS = ["cnrtSyncDevice()", "return", "cnrtSuccess", "extern", "struct s", "=", "::", "$x", "0x", "->", " "]
+PIECES = st.sampled_from([*BRACKETS, *WORDS, "é", "\x00", "\r", "\u202e"])
 
 
 @settings(max_examples=60, deadline=None)

@@ -68,8 +68,7 @@ MISTAKES: list[tuple[str, str, str, tuple[tuple[str, str], ...], int, str, str]]
         (("void **", "ptr"), ("size_t", "size"), ("cnrtQueue_t", "stream")),
         0,
         "clang: use of undeclared identifier 'cnrtMallocAsync'",
-        "did you mean cnrtMemAllocAsync?  "
-        "cnrtRet_t cnrtMemAllocAsync(void **pPtr, size_t byteSize, cnrtQueue_t queue)  (cnrt.h:",
+        "cnrtMemAllocAsync?  cnrtRet_t cnrtMemAllocAsync(void **pPtr, size_t byteSize, cnrtQueue_t queue)  (cnrt.h:",
     ),
     (
         "too many arguments",

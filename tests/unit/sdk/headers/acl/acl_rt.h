@@ -6,6 +6,7 @@
 extern "C" {
 #endif
 typedef int aclError;
+typedef int HcclCode;
 typedef void *aclrtStream;
 typedef void *aclrtEvent;
 typedef enum { ACL_MEMCPY_HOST_TO_HOST = 0, ACL_MEMCPY_HOST_TO_DEVICE = 1 } aclrtMemcpyKind;
@@ -25,6 +26,7 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 const char *aclGetRecentErrMsg(void);
+aclError aclGetText(aclError code);
 #ifdef __cplusplus
 }
 #endif
