@@ -82,8 +82,8 @@ SIGNATURES = {
         "mcblasStatus_t mcblasSetStream(mcblasHandle_t, mcStream_t)",
         (
             "mcblasStatus_t mcblasGemmEx(mcblasHandle_t, mcblasOperation_t, mcblasOperation_t, int, int, int, "
-            "const void *, const void *, macaDataType, int, const void *, macaDataType, int, const void *, void *, macaDataType, int, "
-            "mcblasComputeType_t, mcblasGemmAlgo_t)"
+            "const void *, const void *, macaDataType, int, const void *, macaDataType, int, "
+            "const void *, void *, macaDataType, int, mcblasComputeType_t, mcblasGemmAlgo_t)"
         ),
         "mcclResult_t mcclCommInitRank(mcclComm_t *, int, mcclUniqueId, int)",
         "mcclResult_t mcclCommCount(const mcclComm_t, int *)",
