@@ -1,0 +1,268 @@
+"""What publishing guarantees: all or nothing, nothing of a person's lost, nothing touched without need."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fl_gen.output import publish as publishing
+from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, ManifestError, digest, load
+from fl_gen.output.plan import Action, Plan, PlanError, make_plan
+from fl_gen.output.publish import PublishError, create_once, locked, publish, replace_file
+
+
+def tree(files: Mapping[str, str]) -> dict[str, str]:
+    """`files` with the manifest that owns them."""
+    records = {path: FileRecord(digest(text), f"{path}.j2") for path, text in files.items()}
+    manifest = Manifest("0", "mlu", "infinitrain", {}, {}, records)
+    return {**files, MANIFEST_NAME: manifest.to_text()}
+
+
+def plan(folder: Path, files: Mapping[str, str]) -> Plan:
+    return make_plan(folder, tree(files), load(folder))
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    publish(plan(folder, files))
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_first_run_creates_every_file(tmp_path: Path) -> None:
+    target = tmp_path / "generated" / "mlu"
+    write(target, {"a.h": "a\n", "src/b.cc": "b\n"})
+    assert contents(target) == tree({"a.h": "a\n", "src/b.cc": "b\n"})
+    assert sorted(p.name for p in target.parent.iterdir()) == ["mlu"]
+
+
+def test_run_that_changes_nothing_moves_no_time_stamp(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n"})
+    os.utime(target / "a.h", ns=(1, 1))
+    before = {p: p.stat().st_mtime_ns for p in [target, *target.rglob("*")]}
+    inode = target.stat().st_ino
+    write(target, {"a.h": "a\n"})
+    assert {p: p.stat().st_mtime_ns for p in [target, *target.rglob("*")]} == before
+    assert target.stat().st_ino == inode
+
+
+def test_update_keeps_time_stamps_of_files_that_stay(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n", "b.h": "b\n"})
+    os.utime(target / "a.h", ns=(7, 7))
+    write(target, {"a.h": "a\n", "b.h": "new\n"})
+    assert (target / "a.h").stat().st_mtime_ns == 7
+    assert (target / "b.h").read_text() == "new\n"
+
+
+def test_stale_file_goes_and_foreign_file_stays(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n", "old/b.h": "b\n"})
+    (target / "notes.txt").write_text("mine")
+    (target / "old" / "more.txt").write_text("mine too")
+    (target / "empty").mkdir()
+    write(target, {"a.h": "a\n"})
+    assert contents(target) == tree({"a.h": "a\n"}) | {"notes.txt": "mine", "old/more.txt": "mine too"}
+    assert (target / "empty").is_dir()
+
+
+def test_folder_that_held_only_stale_files_goes(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n", "old/b.h": "b\n"})
+    write(target, {"a.h": "a\n"})
+    assert not (target / "old").exists()
+
+
+def test_foreign_symbolic_link_is_carried_over(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n"})
+    (target / "link").symlink_to("/nowhere")
+    write(target, {"a.h": "new\n"})
+    assert os.readlink(target / "link") == "/nowhere"
+
+
+@pytest.mark.parametrize(
+    ("change", "files", "action"),
+    [
+        ("edited\n", {"a.h": "new\n"}, Action.EDITED),
+        ("edited\n", {}, Action.EDITED),
+        ("edited\n", {"a.h": "edited\n"}, Action.IDENTICAL),
+        ("old\n", {"a.h": "new\n"}, Action.UPDATE),
+        ("old\r\n", {"a.h": "old\n"}, Action.IDENTICAL),
+        ("old\n", {}, Action.STALE),
+    ],
+)
+def test_hand_edit_is_told_from_an_update(
+    tmp_path: Path, change: str, files: dict[str, str], action: Action
+) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "old\n"})
+    (target / "a.h").write_bytes(change.encode())
+    entries = {entry.path: entry.action for entry in plan(target, files).entries}
+    assert entries["a.h"] is action
+
+
+def test_file_that_fl_gen_never_wrote_is_a_conflict(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    target.mkdir()
+    (target / "a.h").write_text("mine\n")
+    assert plan(target, {"a.h": "a\n"}).refused == ["a.h"]
+
+
+def test_file_where_a_folder_must_be(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    target.mkdir()
+    (target / "src").write_text("")
+    with pytest.raises(PlanError, match=r"src: fl-gen needs a folder here and finds a file: move it away"):
+        plan(target, {"src/a.h": "a\n"})
+
+
+def test_folder_where_a_file_must_be(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    (target / "a.h").mkdir(parents=True)
+    with pytest.raises(PlanError, match=r"a\.h: fl-gen needs a file here and finds a folder"):
+        plan(target, {"a.h": "a\n"})
+
+
+def test_link_that_leads_out_of_the_tree_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    target = tmp_path / "mlu"
+    target.mkdir()
+    (target / "src").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PlanError, match="finds a symbolic link"):
+        plan(target, {"src/a.h": "a\n"})
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_vendor_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "mlu").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PlanError, match="finds a symbolic link"):
+        plan(tmp_path / "mlu", {"a.h": "a\n"})
+
+
+@pytest.mark.parametrize("path", ["../a", "/a", "a/../../b", "a\\b", "", "a//b", "./a", "a\0b"])
+def test_path_that_leaves_the_folder_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(PlanError, match="must stay inside its folder"):
+        make_plan(tmp_path / "mlu", {path: ""}, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "the manifest is damaged"),
+        ("[]", "not a JSON object"),
+        ('{"format": 99}', "format 99, this fl-gen reads 1"),
+        ('{"format": 1, "files": {}}', "the manifest is damaged"),
+        ("[" * 100000, "the manifest is damaged"),
+        (
+            '{"format": 1, "generator": "", "vendor": "", "framework": "", "sdk": {}, "inputs": {}, '
+            '"files": {"../../etc/passwd": {"sha256": "", "template": "", "nodes": []}}}',
+            "leads out of the folder",
+        ),
+    ],
+)
+def test_damaged_manifest_is_one_message(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / MANIFEST_NAME).write_text(text)
+    with pytest.raises(ManifestError, match=message):
+        load(tmp_path)
+
+
+def test_disk_that_fills_up_leaves_the_old_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n", "b.h": "b\n"})
+    before = contents(target)
+    written = []
+
+    def full(path: Path, text: str) -> None:
+        written.append(path)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        path.write_text(text)
+
+    monkeypatch.setattr(publishing, "_write", full)
+    with pytest.raises(PublishError, match=r"No space left on device\n.*is unchanged\. Make room on the disk"):
+        write(target, {"a.h": "new\n", "b.h": "new\n"})
+    assert contents(target) == before
+    assert [p.name for p in tmp_path.iterdir()] == ["mlu"]
+
+
+def test_without_an_exchange_the_swap_is_two_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "_renameat2", lambda stage, target: False)
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n"})
+    write(target, {"a.h": "new\n"})
+    assert contents(target) == tree({"a.h": "new\n"})
+    assert [p.name for p in tmp_path.iterdir()] == ["mlu"]
+
+
+def test_run_killed_between_two_renames_is_recovered(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n"})
+    target.rename(tmp_path / ".mlu.fl-gen-old")
+    publishing.recover(target)
+    assert contents(target) == tree({"a.h": "a\n"})
+
+
+def test_staging_folder_of_a_killed_run_is_removed(tmp_path: Path) -> None:
+    target = tmp_path / "mlu"
+    write(target, {"a.h": "a\n"})
+    (tmp_path / ".mlu.fl-gen-stage" / "deep").mkdir(parents=True)
+    write(target, {"a.h": "a\n"})
+    assert [p.name for p in tmp_path.iterdir()] == ["mlu"]
+
+
+def test_once_files_are_made_once(tmp_path: Path) -> None:
+    assert create_once(tmp_path, {"k/a.mlu": "new\n"}) == (["k/a.mlu"], [])
+    (tmp_path / "k" / "a.mlu").write_text("mine\n")
+    assert create_once(tmp_path, {"k/a.mlu": "new\n", "b": "b\n"}) == (["b"], ["k/a.mlu"])
+    assert contents(tmp_path) == {"k/a.mlu": "mine\n", "b": "b\n"}
+
+
+def test_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.yaml"
+    path.write_text("a")
+    path.chmod(0o640)
+    replace_file(path, "b")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("b", 0o640)
+    assert [p.name for p in tmp_path.iterdir()] == ["kernels.yaml"]
+
+
+def test_second_run_waits_and_then_says_who_is_in_the_way(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(PublishError, match="another fl-gen has held this folder"):  # noqa: SIM117
+        with locked(tmp_path, seconds=0.1):
+            pass
+
+
+def test_lock_of_a_dead_process_is_no_lock(tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        f"""
+        import os, pathlib
+        from fl_gen.output.publish import locked
+        with locked(pathlib.Path({str(tmp_path)!r})):
+            os._exit(9)
+        """
+    )
+    source = Path(publishing.__file__).parents[2]
+    result = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(source)}, check=False)
+    assert result.returncode == 9
+    start = time.monotonic()
+    with locked(tmp_path, seconds=5):
+        assert time.monotonic() - start < 4
+
+
+def test_manifest_text_does_not_depend_on_order() -> None:
+    records = {"b": FileRecord("1", "b.j2"), "a": FileRecord("2", "a.j2")}
+    one = Manifest("0", "mlu", "f", {}, {}, records).to_text()
+    other = Manifest("0", "mlu", "f", {}, {}, dict(reversed(list(records.items())))).to_text()
+    assert one == other
+    assert one.endswith("}\n")
