@@ -70,9 +70,14 @@ def test_the_folder_is_laid_out_as_the_vendors(mlu: SimBuild, maca: SimBuild) ->
     assert (maca.root / "include" / "mcr" / "mc_runtime.h").is_file()
     assert not (maca.root / "src").exists()
     assert json.loads((mlu.root / RECORD).read_text())["version"] == "6.14.1"
-    assert not [
-        path for path in mlu.root.parent.iterdir() if path.name.startswith(".")
-    ], "staging folders are left over"
+    leftovers = [path for path in mlu.root.parent.iterdir() if path.name.startswith(".")]
+    assert leftovers == []
+
+
+def test_libraries_find_each_other_wherever_the_folder_is(mlu: SimBuild, maca: SimBuild) -> None:
+    for library in (mlu.root / "lib64" / "libcncl.so", maca.root / "lib" / "libmccl.so"):
+        dynamic = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+        assert re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic) == ["$ORIGIN"]
 
 
 @pytest.mark.parametrize("vendor", ["mlu", "maca"])
