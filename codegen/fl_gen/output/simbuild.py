@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -27,7 +28,8 @@ from fl_gen.schema.paths import data_dir
 
 RECORD = "fl-sim.json"
 SANITIZERS = frozenset({"address", "undefined", "leak", "thread"})
-_TAIL = 40  # lines of compiler output that a message shows
+_SHOWN = 30  # lines of compiler output that a message shows
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _PLAIN_FLAGS = ("-std=c++20", "-O1", "-g", "-fPIC", "-Wall", "-Wextra")
 _QUIET_FLAGS = ("-Wno-unused-parameter", "-Wno-unused-function")
 
@@ -114,6 +116,7 @@ def build_sim_sdk(
         wanted_files = [out_dir / api.layout["library"] / f"lib{name}.so" for name in libraries]
         if earlier == record and all(path.is_file() for path in wanted_files):
             return SimBuild(out_dir, version.version, libraries, fresh=False)
+        _remove_leftovers(out_dir)
         stage = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.", dir=out_dir.parent))
         try:
             _write(stage, files)
@@ -132,11 +135,11 @@ def build_sim_sdk(
 
 
 def _compiler(wanted: str | None) -> str:
-    for name in (wanted, os.environ.get("CXX"), "c++", "g++", "clang++"):
+    named = wanted or os.environ.get("CXX")
+    for name in (named,) if named else ("c++", "g++", "clang++"):
         if name and shutil.which(shlex.split(name)[0]):
             return name
-    missing = wanted or os.environ.get("CXX")
-    what = f"{missing}: no such compiler" if missing else "no C++ compiler was found"
+    what = f"{named}: no such compiler" if named else "no C++ compiler was found"
     raise SimBuildError(f"{what}; install g++ or clang++, or name one with CXX")
 
 
@@ -177,6 +180,14 @@ def _earlier(out_dir: Path) -> object:
         return None
     except (OSError, ValueError):
         return "unreadable"  # an earlier build whose record is damaged: build again
+
+
+def _remove_leftovers(out_dir: Path) -> None:
+    """Remove what a killed build of this folder left beside it; the lock says that none is running."""
+    for folder in out_dir.parent.glob(f".{out_dir.name}.*"):
+        with contextlib.suppress(OSError):
+            if (folder / "CMakeLists.txt").read_text(encoding="utf-8").startswith("# SIMULATED SDK"):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write(root: Path, files: Mapping[str, str]) -> None:
@@ -292,11 +303,18 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
         check=False,
     )
     if result.returncode != 0:
-        tail = "\n".join(result.stdout.rstrip().split("\n")[-_TAIL:])
         raise SimBuildError(
-            f"the simulated SDK does not build: `{Path(command[0]).name}` failed with exit code {result.returncode}; "
-            f"its last lines:\n{tail}"
+            f"the simulated SDK does not build: `{Path(command[0]).name}` failed with exit code {result.returncode}:\n"
+            f"{_cause(result.stdout)}"
         )
+
+
+def _cause(output: str) -> str:
+    """What to show of a failed command: from its first error on, since compilers name the cause first."""
+    lines = output.rstrip().split("\n")
+    first = next((index for index, line in enumerate(lines) if _ERROR.search(line)), max(0, len(lines) - _SHOWN))
+    shown = lines[first : first + _SHOWN]
+    return "\n".join([*shown, "..."] if first + _SHOWN < len(lines) else shown)
 
 
 @contextlib.contextmanager

@@ -24,21 +24,31 @@ LIBRARIES = {"mlu": ("cncl", "cnnl", "cnrt"), "maca": ("mccl", "mcblas", "mcrunt
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+    """Of the whole run when it has one, so that the engine is compiled once."""
+    shared = os.environ.get("FL_GEN_CACHE_DIR")
+    return Path(shared) if shared else tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="session")
-def mlu(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> SimBuild:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy: nobody changes it while the tests run."""
+    copy = tmp_path_factory.mktemp("engine") / "simulator"
+    shutil.copytree(engine_dir(), copy, ignore=shutil.ignore_patterns("tests", "build*"))
+    return copy
+
+
+@pytest.fixture(scope="session")
+def mlu(tmp_path_factory: pytest.TempPathFactory, cache: Path, engine: Path) -> SimBuild:
     """Built with CMake."""
     options = SimBuildOptions(cache=cache, tool="cmake")
-    return build_sim_sdk(api_of("mlu"), None, tmp_path_factory.mktemp("sdk") / "mlu", options)
+    return build_sim_sdk(api_of("mlu"), None, tmp_path_factory.mktemp("sdk") / "mlu", options, engine)
 
 
 @pytest.fixture(scope="session")
-def maca(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> SimBuild:
+def maca(tmp_path_factory: pytest.TempPathFactory, cache: Path, engine: Path) -> SimBuild:
     """Built with the compiler alone; the engine comes from the cache that the other build filled."""
     options = SimBuildOptions(cache=cache, tool="compiler", keep_sources=False)
-    return build_sim_sdk(api_of("maca"), None, tmp_path_factory.mktemp("sdk") / "maca", options)
+    return build_sim_sdk(api_of("maca"), None, tmp_path_factory.mktemp("sdk") / "maca", options, engine)
 
 
 def run_smoke(vendor: str, build: SimBuild, scratch: Path) -> subprocess.CompletedProcess[str]:
@@ -168,10 +178,10 @@ def test_sources_of_the_other_versions_compile(version: str, tmp_path: Path) -> 
         assert result.returncode == 0, result.stderr
 
 
-def test_a_build_from_the_same_inputs_is_kept(mlu: SimBuild, cache: Path) -> None:
+def test_a_build_from_the_same_inputs_is_kept(mlu: SimBuild, cache: Path, engine: Path) -> None:
     library = mlu.root / "lib64" / "libcnrt.so"
     before = library.stat().st_mtime_ns
-    again = build_sim_sdk(api_of("mlu"), "6.14", mlu.root, SimBuildOptions(cache=cache))
+    again = build_sim_sdk(api_of("mlu"), "6.14", mlu.root, SimBuildOptions(cache=cache), engine)
     assert not again.fresh
     assert library.stat().st_mtime_ns == before
 
@@ -201,13 +211,14 @@ def test_a_missing_compiler_is_named(tmp_path: Path) -> None:
 def test_a_failed_build_shows_the_compiler_and_changes_nothing(mlu: SimBuild, tmp_path: Path) -> None:
     target = tmp_path / "sdk"
     shutil.copytree(mlu.root, target, symlinks=True)
+    shutil.copytree(mlu.root, tmp_path / ".sdk.killed", symlinks=True)  # as a killed build leaves it
     before = sorted(path.relative_to(target) for path in target.rglob("*"))
-    engine = tmp_path / "engine"
-    (engine / "include" / "fl_sim").mkdir(parents=True)
-    (engine / "src").mkdir()
-    (engine / "include" / "fl_sim" / "engine.h").write_text("#error this engine is broken\n")
+    broken = tmp_path / "engine"
+    (broken / "include" / "fl_sim").mkdir(parents=True)
+    (broken / "src").mkdir()
+    (broken / "include" / "fl_sim" / "engine.h").write_text("#error this engine is broken\n")
     with pytest.raises(SimBuildError, match="this engine is broken"):
-        build_sim_sdk(api_of("mlu"), None, target, SimBuildOptions(tool="compiler"), engine)
+        build_sim_sdk(api_of("mlu"), None, target, SimBuildOptions(tool="compiler"), broken)
     assert sorted(path.relative_to(target) for path in target.rglob("*")) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["engine", "sdk"]
 
