@@ -51,10 +51,7 @@ def check(vendors: tuple[str, ...], framework: str, schema_dirs: tuple[Path, ...
     problems: list[Diagnostic] = []
     names = vendors or catalog.vendors()
     for name in names:
-        try:
-            catalog.load(name, framework)
-        except SchemaError as error:
-            problems += error.diagnostics
+        problems += catalog.check(name, framework)
     if problems:
         raise SchemaError(problems)
     click.echo(f"{framework} and {', '.join(names)}: the schemas are sound")

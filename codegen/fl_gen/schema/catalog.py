@@ -130,6 +130,22 @@ class Catalog:
             raise SchemaError(problems)
         return Schemas(found_runtime, found_vendor, found_framework)
 
+    def check(self, vendor: str, framework: str = "infinitrain") -> tuple[Diagnostic, ...]:
+        """All problems of everything that the schemas say about a vendor, its simulated SDK included."""
+        from .api_spec import load_api_data  # a run with a real SDK does not need it
+
+        problems: list[Diagnostic] = []
+        try:
+            self.load(vendor, framework)
+        except SchemaError as error:
+            problems.extend(error.diagnostics)
+        path = self.api_path(vendor)
+        data = self._try(path, load_api_data, problems) if path is not None else None
+        if data is not None and data["vendor"] != vendor:
+            message = f"the folder is called {vendor}, the vendor in it {data['vendor']}"
+            problems.append(Diagnostic(data.location, message, f"write vendor: {vendor}, or rename the folder"))
+        return tuple(problems)
+
     def files(self, vendor: str, framework: str = "infinitrain") -> tuple[Path, ...]:
         """The schema files that `load` reads, in a fixed order; for digests and dependency lists."""
         paths = [self.path("runtime.yaml", "runtime vocabulary", "runtime")]

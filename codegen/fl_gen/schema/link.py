@@ -74,6 +74,12 @@ def vendor_problems(vendor: Vendor) -> list[Diagnostic]:
                     problems.append(dangling(helper.location, "helper", helper, vendor.helpers))
             if candidate.status is not None and candidate.status not in vendor.statuses:
                 problems.append(dangling(candidate.status.location, "status domain", candidate.status, vendor.statuses))
+    for group in vendor.groups.values():
+        if group.key not in vendor.statuses and not (group.key == "dnn" and "blas" in vendor.statuses):
+            hint = f"add {group.key} to statuses:"
+            problems.append(
+                Diagnostic(group.location, f"the group {group.key} has no status domain", hint, rule=DANGLING)
+            )
     for name in vendor.helpers:
         if name not in used:
             place = vendor.helpers.location_of(name)

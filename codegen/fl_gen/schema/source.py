@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from .errors import Diagnostic, Related
 from .location import Location
+
+_LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Source:
@@ -57,8 +60,4 @@ class Source:
 
 
 def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    for index, character in enumerate(text):
-        if character == "\n" or (character == "\r" and text[index + 1 : index + 2] != "\n"):
-            starts.append(index + 1)
-    return starts
+    return [0, *(found.end() for found in _LINE_END.finditer(text))]

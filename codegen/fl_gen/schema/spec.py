@@ -48,7 +48,7 @@ class TooManyProblems(Exception):
 
 
 class Check:
-    """Collects what is wrong while a tree is validated. `key` is the key of the map entry that is looked at."""
+    """Collects what is wrong while a tree is validated. `key` is the key under which the node is."""
 
     __slots__ = ("key", "problems")
 
@@ -235,6 +235,7 @@ class Record(Spec):
         for word, entry in self.fields.items():
             child = given.get(word)
             if child is not None:
+                check.key = word
                 values[entry.name or word] = entry.item.check(child, check, f"'{word}'")
             elif entry.default is REQUIRED:
                 missing[word] = entry

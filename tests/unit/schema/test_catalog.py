@@ -89,6 +89,33 @@ def test_the_problems_of_all_files_come_together(tmp_path: Path, shipped: Path) 
     ]
 
 
+def test_a_check_covers_the_simulated_sdk(tmp_path: Path, shipped: Path) -> None:
+    root = tmp_path / "schemas"
+    shutil.copytree(shipped, root)
+    assert Catalog([root], shipped=False).check("mlu") == ()
+    for file, old, new in [("api.yaml", "library: cnrt\n", "library: crt\n"), ("vendor.yaml", "blas:", "blass:")]:
+        path = root / "vendors" / "mlu" / file
+        path.write_text(path.read_text().replace(old, new, 1))
+    problems = Catalog([root], shipped=False).check("mlu")
+    assert [(Path(problem.location.file).name, problem.hint) for problem in problems] == [
+        ("vendor.yaml", "did you mean 'blas'?"),
+        ("api.yaml", "did you mean 'cnrt'?"),
+    ]
+
+
+def test_a_kernel_of_an_op_that_is_not_there(tmp_path: Path, shipped: Path) -> None:
+    target = tmp_path / "vendors" / "maca"
+    target.mkdir(parents=True)
+    text = (shipped / "vendors" / "maca" / "vendor.yaml").read_text()
+    assert "\n  Gemm:\n" in text
+    (target / "vendor.yaml").write_text(text.replace("\n  Gemm:\n", "\n  Gem:\n"))
+    with pytest.raises(SchemaError) as caught:
+        Catalog([tmp_path]).load("maca")
+    assert [(problem.message, problem.hint) for problem in caught.value.diagnostics] == [
+        ("unknown op 'Gem'", "did you mean 'Gemm'?")
+    ]
+
+
 def test_a_folder_with_another_vendor_in_it(tmp_path: Path) -> None:
     (tmp_path / "vendors" / "clip").mkdir(parents=True)
     (tmp_path / "vendors" / "clip" / "vendor.yaml").write_text(VENDOR)

@@ -48,7 +48,7 @@ def test_the_export_is_a_json_schema(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_shipped_export_is_current(kind: str) -> None:
     path = SCHEMAS / "jsonschema" / f"{kind}.json"
-    assert path.read_text(encoding="utf-8") == export_text(kind), f"run: fl-gen schema export --output {path.parent}"
+    assert path.read_text(encoding="utf-8") == export_text(kind), f"run: fl-gen schema export --out {path.parent}"
 
 
 @pytest.mark.parametrize(("kind", "path"), SHIPPED, ids=[f"{path.parent.name}/{path.name}" for _, path in SHIPPED])

@@ -44,7 +44,8 @@ def test_a_runtime_file(write: Write) -> None:
 def test_a_vendor_file(write: Write) -> None:
     vendor = load_vendor(write(VENDOR))
     assert (vendor.name.pascal, vendor.autocast_dtype, vendor.sdk.version) == ("Chip", "bfloat16", None)
-    assert vendor.groups["runtime"].name.upper == "CRT"
+    assert (vendor.groups["runtime"].key, vendor.groups["runtime"].name.upper) == ("runtime", "CRT")
+    assert vendor.statuses["runtime"].key == "runtime"
     assert [text.value for text in vendor.types["stream"]] == ["crtStream_t"]
     assert vendor.statuses["runtime"].oom == ()
     assert [text.value for text in vendor.constants["memcpy_kind"]["h2d"]] == ["crtToDevice"]
@@ -375,3 +376,9 @@ def test_a_binding_of_a_group_that_the_vendor_does_not_have(write: Write) -> Non
     assert [problem.message for problem in cross_problems(vendor, runtime)] == [
         "ccl.send belongs to the group ccl, which the vendor does not have"
     ]
+
+
+def test_every_group_has_a_status_domain(write: Write, failure: Failure) -> None:
+    line = "  blas: {name: cblas, title: CBLAS, headers: [cblas.h], libraries: [cblas]}\n"
+    text = VENDOR.replace("types:\n", line + "types:\n")
+    assert messages(failure(load_vendor, write(text))) == ["file.yaml:15:9: the group blas has no status domain"]
