@@ -1,9 +1,9 @@
 """The headers of a framework as far as a backend can see them, made from `interface.yaml`.
 
-The same text serves twice: the test hosts under `tests/hosts/` are compiled against it, and `--verify` parses generated
-code against it as in-memory files. Headers that are pure interface (virtual methods, enumerations, parameter structs) are
-templates below `templates/contract/<framework>/` whose path is the path of the header plus `.j2`; the others are shipped
-there as they are.
+The same text serves twice: the test hosts under `tests/hosts/` are compiled against it, and `--verify` parses
+generated code against it as in-memory files. Headers that are pure interface (virtual methods, enumerations, parameter
+structs) are templates below `templates/contract/<framework>/` whose path is the path of the header plus `.j2`; the
+others are shipped there as they are.
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.paths import data_dir
+
 FRAMEWORK = "infinitrain"
 _WIDTH = 120
 _TEMPLATE_SUFFIX = ".j2"
-
-
-def data_root() -> Path:
-    """The folder that holds `schemas/` and `templates/`: inside an installed wheel, else the repository."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "_data"
-    return installed if installed.is_dir() else package.parents[1]
 
 
 def _get(node: Any, key: str) -> Any:
@@ -88,12 +84,13 @@ def macro(head: str, body: Sequence[str]) -> str:
 
 def registration_macro(name: str, registry: str, what: str) -> str:
     """The macro that puts a default-constructed implementation into `registry` at static initialisation."""
+    call = f"        infini_train::core::{registry}::Instance().Register("
     return macro(
         f"{name}(device_type, class_impl)",
         [
             f"    [[maybe_unused]] static const bool CAT(infini_train_{what}_registered_, __COUNTER__) = []() {{",
-            f"        infini_train::core::{registry}::Instance().Register(device_type,",
-            f"        {' ' * len(f'infini_train::core::{registry}::Instance().Register(')}std::make_unique<class_impl>());",
+            f"{call}device_type,",
+            f"{' ' * len(call)}std::make_unique<class_impl>());",
             "        return true;",
             "    }();",
         ],
@@ -109,7 +106,7 @@ def render_contract(interface: Any, templates: Path | None = None, framework: st
     """
     import jinja2
 
-    root = (templates or data_root() / "templates") / "contract" / framework
+    root = (templates or data_dir() / "templates") / "contract" / framework
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(root)),
         undefined=jinja2.StrictUndefined,
@@ -156,11 +153,13 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m fl_gen.render.contract OUT_DIR", file=sys.stderr)
         return 2
-    import yaml
+    from fl_gen.schema.framework_spec import load_interface
 
-    source = data_root() / "schemas" / "frameworks" / FRAMEWORK / "interface.yaml"
-    with source.open(encoding="utf-8") as stream:
-        interface = yaml.safe_load(stream)
+    try:
+        interface = load_interface(data_dir() / "schemas" / "frameworks" / FRAMEWORK / "interface.yaml")
+    except FlGenError as error:
+        print(error.render(), file=sys.stderr)
+        return 2
     write_contract(render_contract(interface), Path(arguments[0]))
     return 0
 
