@@ -22,6 +22,7 @@ FLAGS = (
     "--no-default-config",
     "-nostdinc",
     "-ferror-limit=0",
+    "-fno-spell-checking",
     "-Werror=conversion",
     "-Werror=return-type",
     "-Wdeprecated-declarations",

@@ -99,6 +99,7 @@ def _root(named: Path | str, origin: str, vendor: Vendor, files: Mapping[str, st
     what = f"{origin}={text}" if origin != "--sdk" else f"--sdk {text}"
     remedy = f"name the folder that holds {_wanted(vendor)}"
     try:
+        text.encode()  # libclang takes UTF-8 only
         path = Path(os.path.abspath(os.path.expanduser(text)))
         if any(file.startswith(f"{path}/") for file in files):
             return path

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from . import lex
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _LEAST = 0.6  # below this a name is not like the one asked for
 _MOST = 2  # suggestions shown
-_SLIP = 0.9  # likeness of spelling from which on it is a slip
+_SLIP = 0.85  # likeness of spelling from which on it is a slip
 _CLOSE = 0.1  # a second one must be about as good as the first
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|unknown class name|no (?:type|member) named) '(?:\w+::)*(\w+)'"
@@ -62,13 +62,21 @@ _WORDS = {
 }
 
 
-def parts(name: str) -> list[str]:
+@lru_cache(maxsize=8192)
+def parts(name: str) -> tuple[str, ...]:
     """The words of a name in their common form: cnrtMallocAsync -> cnrt, mem, alloc, async."""
     words: list[str] = []
     for part in _PART.findall(name):
         word = part.lower()
         words += _WORDS.get(word, (word,))
-    return words
+    return tuple(words)
+
+
+@lru_cache(maxsize=8192)
+def _pairs(name: str) -> frozenset[str]:
+    """The pairs of neighbouring letters of a name: comparing these is quick and nearly as good as an edit distance."""
+    text = f" {name.lower()} "
+    return frozenset(text[at : at + 2] for at in range(len(text) - 1))
 
 
 class NameSource(Protocol):
@@ -90,7 +98,6 @@ class Suggester:
 
     def __init__(self, sdk: NameSource) -> None:
         self._sdk = sdk
-        self._parts: dict[str, list[str]] = {}
 
     def functions(self, name: str, arguments: Sequence[str | None]) -> list[Function]:
         """Functions like `name` for a call with arguments of these types (None: not known)."""
@@ -120,25 +127,25 @@ class Suggester:
         scored = [(self._likeness(name, other), other) for other in self._sdk.constant_names()]
         return [other for score, other in _best(scored) if score >= _LEAST]
 
-    def _likeness(self, wanted: str, other: str) -> float:
-        mine = self._parts.setdefault(wanted, parts(wanted))
-        theirs = self._parts.setdefault(other, parts(other))
-        left = list(theirs)
+    @staticmethod
+    def _likeness(wanted: str, other: str) -> float:
+        mine, theirs = parts(wanted), list(parts(other))
+        words = len(mine) + len(theirs)
         shared = 0
         for word in mine:
-            if word in left:
-                left.remove(word)
+            if word in theirs:
+                theirs.remove(word)
                 shared += 1
         # The first word is the library's own and shared by all.
-        unlike = shared < 2 or 2 * shared < min(len(mine), len(theirs))
+        unlike = shared < 2 or 4 * shared < words
         if unlike and abs(len(wanted) - len(other)) > 2:
             return 0.0
-        by_parts = 2 * shared / max(1, len(mine) + len(theirs))
-        spelling = SequenceMatcher(None, wanted.lower(), other.lower()).ratio()
+        left, right = _pairs(wanted), _pairs(other)
+        spelling = 2 * len(left & right) / (len(left) + len(right))
         if unlike and spelling < _SLIP:
             return 0.0
         # Nearly the same letters: a slip of the finger, whatever the words are.
-        return 0.65 * by_parts + 0.35 * spelling + (0.25 if spelling > _SLIP else 0.0)
+        return 0.65 * 2 * shared / max(1, words) + 0.35 * spelling + (0.25 if spelling > _SLIP else 0.0)
 
 
 def add_suggestions(

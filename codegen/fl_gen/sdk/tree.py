@@ -7,6 +7,7 @@ Cursor kinds are compared by number: a newer libclang has kinds that the Python 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from . import lex
@@ -134,6 +135,7 @@ class Tree:
         return tuple(_mixed_in(roots[0][0], self._unit.spans[number]))
 
 
+@lru_cache(maxsize=2048)
 def _may_declare(code: str) -> bool:
     """Whether the text has a shape such as `type name(`: cheap, so that the tree is walked only when it may matter."""
     before, last = "", ""

@@ -13,7 +13,6 @@ MAIN_FILE = "/__fl_gen_probe__/probe.cc"
 NAMESPACE = "fl_probe"
 
 _PLACEHOLDER = re.compile(r"\$([a-z][a-z0-9_]*)")
-_NEEDS_ALIAS = re.compile(r"[(\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ class Unit:
 def placeholders(item: ProbeItem) -> set[str]:
     """The portable types that an item mentions."""
     texts = [item.code, item.returns, *(type_ for type_, _ in item.params)]
-    return {name for text in texts for name in _PLACEHOLDER.findall(text)}
+    return {name for text in texts if "$" in text for name in _PLACEHOLDER.findall(text)}
 
 
 def spell(text: str, types: Mapping[str, str]) -> str:
@@ -105,39 +104,36 @@ def spell(text: str, types: Mapping[str, str]) -> str:
 def build(headers: Sequence[str], items: Iterable[ProbeItem], types: Mapping[str, str]) -> Unit:
     """The unit that includes `headers` and holds each item in a declaration of its own.
 
-    Helpers come first and types next, whatever their order in `items`, because the others use them.
+    Types come first and helpers next, whatever their order in `items`, because the others use them.
     """
     unit = Unit()
     parts: list[bytes] = []
     size = 0
-
-    def put(text: str) -> None:
-        nonlocal size
-        parts.append(text.encode())
-        size += len(parts[-1])
-
     for header in headers:
         if not header or any(c in header for c in '<>"\n\r\\'):
             raise ValueError(f"not a header name: {header!r}")
         unit.includes[size] = header
-        put(f"#include <{header}>\n")
-    put(f"namespace {NAMESPACE} {{\ntemplate <typename T> using fl_probe_same = T;\n")
-    ordered = sorted(items, key=lambda item: {"type": 0, "helper": 1}.get(item.form, 2))
-    for number, item in enumerate(ordered):
+        parts.append(f"#include <{header}>\n".encode())
+        size += len(parts[-1])
+    parts.append(f"namespace {NAMESPACE} {{\ntemplate <typename T> using fl_probe_same = T;\n".encode())
+    size += len(parts[-1])
+    for number, item in enumerate(sorted(items, key=_order)):
         before, after = _frame(item, number, types)
-        start = size
-        put(before)
-        code_start = size
+        code_start = size + len(before.encode())
         segments = _segments(item.code, code_start, types)
-        put("".join(segment.text for segment in segments))
-        code_end = size
-        put(after)
-        brace = start + max(0, before.find("{\n"))
-        unit.spans.append(Span(item, start, size, brace, code_start, code_end, segments))
-        put("\n")
-    put("}\n")
+        code_end = segments[-1].end if segments else code_start
+        text = f"{before}{''.join([segment.text for segment in segments])}{after}\n".encode()
+        brace = size + max(0, before.find("{\n"))
+        unit.spans.append(Span(item, size, size + len(text) - 1, brace, code_start, code_end, segments))
+        parts.append(text)
+        size += len(text)
+    parts.append(b"}\n")
     unit.text = b"".join(parts)
     return unit
+
+
+def _order(item: ProbeItem) -> int:
+    return 0 if item.form == "type" else 1 if item.form == "helper" else 2
 
 
 def _frame(item: ProbeItem, number: int, types: Mapping[str, str]) -> tuple[str, str]:
@@ -159,11 +155,13 @@ def _frame(item: ProbeItem, number: int, types: Mapping[str, str]) -> tuple[str,
 
 def _argument(type_: str, name: str) -> str:
     # A function pointer or an array cannot be written as `type name`; an alias makes every type fit that form.
-    spelled = f"fl_probe_same<{type_}>" if _NEEDS_ALIAS.search(type_) else type_
+    spelled = f"fl_probe_same<{type_}>" if "(" in type_ or "[" in type_ else type_
     return f"{spelled} {name}".rstrip()
 
 
 def _segments(code: str, start: int, types: Mapping[str, str]) -> tuple[Segment, ...]:
+    if "$" not in code:
+        return (Segment(start, start + len(code.encode()), 0, False, code),)
     segments: list[Segment] = []
     done = 0
 

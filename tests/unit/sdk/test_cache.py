@@ -173,7 +173,7 @@ def test_a_full_disk_is_no_error(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache_module.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     assert _ask(items, sdk, cache).verdicts["alloc"].ok
     assert cache.folder is not None
     assert list((cache.folder / "probe").iterdir()) == [], "no scrap is left behind"

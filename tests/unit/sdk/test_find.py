@@ -163,7 +163,7 @@ def test_relative_and_home_paths(mlu: Vendor, neuware: Tree, monkeypatch: pytest
         assert find_sdk(mlu, [named], {}).root == root
 
 
-@pytest.mark.parametrize("text", ["\x00", "a\x00b", "x" * 5000, "", "\n", "-", "sim"])
+@pytest.mark.parametrize("text", ["\x00", "a\x00b", "\udcff", "x" * 5000, "", "\n", "-", "sim"])
 def test_hostile_paths(mlu: Vendor, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SdkError) as caught:

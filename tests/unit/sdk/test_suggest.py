@@ -75,7 +75,7 @@ def test_nothing_is_better_than_nonsense(suggester: Suggester, name: str) -> Non
 
 
 def test_words() -> None:
-    assert parts("cnrtMallocAsync") == ["cnrt", "mem", "alloc", "async"]
-    assert parts("cnrtMemTransDir_t") == ["cnrt", "mem", "copy", "dir"]
-    assert parts("CNRT_RET_ERR_NOMEM") == ["cnrt", "status", "err", "nomem"]
-    assert parts("cnrtGetDeviceProperties_V3") == ["cnrt", "get", "dev", "prop", "v", "3"]
+    assert parts("cnrtMallocAsync") == ("cnrt", "mem", "alloc", "async")
+    assert parts("cnrtMemTransDir_t") == ("cnrt", "mem", "copy", "dir")
+    assert parts("CNRT_RET_ERR_NOMEM") == ("cnrt", "status", "err", "nomem")
+    assert parts("cnrtGetDeviceProperties_V3") == ("cnrt", "get", "dev", "prop", "v", "3")
