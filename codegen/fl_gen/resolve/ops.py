@@ -10,8 +10,8 @@ from fl_gen.resolve.model import Choice
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.framework import Framework
 from fl_gen.schema.kernels import NativeKernel
+from fl_gen.schema.link import native_kernel_problems
 from fl_gen.schema.ops import Op
-from fl_gen.schema.suggest import suggestion
 from fl_gen.schema.vendor import Vendor, VendorKernel
 
 Strategy = Literal["native", "library", "fallback", "host"]
@@ -56,12 +56,13 @@ def shipped_native(vendor: Vendor) -> tuple[NativeKernel, ...]:
 def resolve_ops(
     framework: Framework, vendor: Vendor, choices: Mapping[str, Choice], native: Sequence[NativeKernel] | None = None
 ) -> tuple[ResolvedOp, ...]:
-    """Every op of `framework` in the order of its files. `native` is what kernels.yaml lists, None if there is none yet.
+    """Every op of `framework` in file order. `native` is what kernels.yaml lists, None if there is none yet.
 
     Raises SchemaError for a kernel of an op that does not exist, and for a library kernel that no template makes.
     """
     hand_written = {str(kernel.op): kernel for kernel in (shipped_native(vendor) if native is None else native)}
-    problems = [*_unknown(framework, hand_written.values()), *_impossible(framework, vendor, hand_written.values())]
+    problems = native_kernel_problems(hand_written.values(), framework)
+    problems += _impossible(framework, vendor, hand_written.values())
     if problems:
         raise SchemaError(problems)
     return tuple(
@@ -78,20 +79,6 @@ def _resolve(
     if operation in choices and choices[operation].bound:
         return ResolvedOp(op, native, kernel)
     return ResolvedOp(op, native, unavailable=f"{operation} has no binding in this SDK")
-
-
-def _unknown(framework: Framework, kernels: Iterable[NativeKernel]) -> list[Diagnostic]:
-    return [
-        Diagnostic(
-            kernel.op.location,
-            f"unknown kernel '{kernel.op}'",
-            suggestion(kernel.op, framework.ops),
-            length=len(kernel.op),
-            rule="dangling-reference",
-        )
-        for kernel in kernels
-        if kernel.op not in framework.ops
-    ]
 
 
 def _impossible(framework: Framework, vendor: Vendor, native: Iterable[NativeKernel]) -> list[Diagnostic]:

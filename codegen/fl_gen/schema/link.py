@@ -15,7 +15,7 @@ from .suggest import suggestion
 
 if TYPE_CHECKING:
     from .framework import Framework
-    from .kernels import NativeKernels
+    from .kernels import NativeKernel
     from .ops import Op
     from .runtime import Runtime
     from .values import Ref
@@ -172,10 +172,10 @@ def kernel_problems(vendor: Vendor, framework: Framework) -> list[Diagnostic]:
     ]
 
 
-def native_kernel_problems(kernels: NativeKernels, framework: Framework) -> list[Diagnostic]:
+def native_kernel_problems(kernels: Iterable[NativeKernel], framework: Framework) -> list[Diagnostic]:
     """Hand-written kernels of ops that the framework does not have, and dtypes that their op does not take."""
     problems = []
-    for kernel in kernels.kernels:
+    for kernel in kernels:
         op = framework.ops.get(kernel.op)
         if op is None:
             problems.append(dangling(kernel.op.location, "op", kernel.op, framework.ops))

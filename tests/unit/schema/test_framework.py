@@ -234,7 +234,7 @@ def test_hand_written_kernels(write: Write, failure: Failure) -> None:
     assert (kernel.op, kernel.file, kernel.dtypes) == ("AddForward", "add.chip", ("float32",))
     assert load_native_kernels(write("schema: 1\nkernels:\n")).kernels == ()
     text = KERNELS + "  - {op: AddFroward, file: b.chip}\n  - {op: MulForward, file: c.chip, dtypes: [all]}\n"
-    problems = native_kernel_problems(load_native_kernels(write(text)), framework)
+    problems = native_kernel_problems(load_native_kernels(write(text)).kernels, framework)
     assert [f"{problem.location}: {problem.message}" for problem in problems] == [
         "file.yaml:4:10: unknown op 'AddFroward'",
         "file.yaml:5:5: MulForward is never called with bool, uint8, int8, uint16, int16, uint32, int32, "
