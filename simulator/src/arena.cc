@@ -169,14 +169,6 @@ std::shared_ptr<Block> Arena::FindLocked(std::uintptr_t address) const {
 }
 
 std::string Arena::Explain(std::uintptr_t address, std::size_t bytes) const {
-    // The newest entry first: an address may have been freed several times.
-    for (auto freed = history_.rbegin(); freed != history_.rend(); ++freed) {
-        if (address >= freed->base && address - freed->base < std::max<std::size_t>(freed->bytes, 1)) {
-            return Text("use after free: ", Address(address), " lies in a block of ", freed->bytes, " bytes at ",
-                        Address(freed->base), " on device ", device_, " that was freed (allocated by ", freed->api,
-                        ")");
-        }
-    }
     auto it = blocks_.upper_bound(address);
     if (it != blocks_.begin()) {
         const Block &before = *std::prev(it)->second;
@@ -184,6 +176,14 @@ std::string Arena::Explain(std::uintptr_t address, std::size_t bytes) const {
         if (past <= kGap) {
             return Text("out of bounds: ", Address(address), " is ", past, " bytes past the end of the block of ",
                         before.bytes, " bytes at ", Address(before.base), " on device ", device_);
+        }
+    }
+    // The newest entry first: an address may have been freed several times.
+    for (auto freed = history_.rbegin(); freed != history_.rend(); ++freed) {
+        if (address >= freed->base && address - freed->base < std::max<std::size_t>(freed->bytes, 1)) {
+            return Text("use after free: ", Address(address), " lies in a block of ", freed->bytes, " bytes at ",
+                        Address(freed->base), " on device ", device_, " that was freed (allocated by ", freed->api,
+                        ")");
         }
     }
     return Text("unknown pointer: ", Address(address), " (", bytes, " bytes) is in no allocation of device ", device_);

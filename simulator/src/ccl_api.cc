@@ -94,7 +94,7 @@ Result InitLocal(const std::vector<NewRank> &ranks, int nranks, Handle *handles)
 
 Result Start(CollectiveKind kind, const void *send, void *recv, std::size_t count, DType dtype, ReduceOp op, int root,
              Handle comm, Handle stream) {
-    Collective operation{kind, send, recv, count, dtype, op, root, FindComm(comm), nullptr, 0};
+    Collective operation{kind, send, recv, count, dtype, op, root, FindComm(comm), nullptr, 0, CurrentApi()};
     if (operation.comm == nullptr) {
         return Result::kInvalidHandle;
     }
@@ -126,7 +126,7 @@ Result Start(CollectiveKind kind, const void *send, void *recv, std::size_t coun
 }
 
 Result StartMessage(bool send, void *buffer, std::size_t count, DType dtype, int peer, Handle comm, Handle stream) {
-    Message message{send, buffer, count, dtype, peer, FindComm(comm), nullptr, 0};
+    Message message{send, buffer, count, dtype, peer, FindComm(comm), nullptr, 0, CurrentApi()};
     if (message.comm == nullptr) {
         return Result::kInvalidHandle;
     }

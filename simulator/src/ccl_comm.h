@@ -79,6 +79,7 @@ struct Collective {
     std::shared_ptr<Comm> comm;
     std::shared_ptr<Stream> stream;
     std::uint64_t ticket = 0;
+    const char *api = ""; // the call, which may have been made in a group
 
     // Bytes of the two buffers on this rank; 0 where the buffer does not matter.
     std::size_t SendBytes() const;
@@ -94,6 +95,7 @@ struct Message {
     std::shared_ptr<Comm> comm;
     std::shared_ptr<Stream> stream;
     std::uint64_t number = 0; // on its (communicator, peer, direction)
+    const char *api = "";
 };
 
 // Run on a stream's worker.

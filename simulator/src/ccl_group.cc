@@ -45,7 +45,10 @@ Result QueueCollective(Collective operation) {
     const auto shared = std::make_shared<Collective>(std::move(operation));
     // The stream must not be kept alive by its own queue.
     const auto stream = std::move(shared->stream);
-    const Result result = stream->Enqueue([shared] { return RunCollective(*shared); });
+    const Result result = stream->Enqueue([shared] {
+        SetCurrentApi(shared->api);
+        return RunCollective(*shared);
+    });
     if (result != Result::kSuccess) {
         shared->comm->Fail(result, "a collective could not be queued");
         shared->comm->EndTurn();
@@ -59,7 +62,10 @@ Result QueueMessages(std::vector<Message> messages, const std::shared_ptr<Stream
         message.stream.reset();
     }
     const auto shared = std::make_shared<std::vector<Message>>(std::move(messages));
-    const Result result = stream->Enqueue([shared] { return RunMessages(*shared); });
+    const Result result = stream->Enqueue([shared] {
+        SetCurrentApi(shared->front().api);
+        return RunMessages(*shared);
+    });
     if (result != Result::kSuccess) {
         for (const Message &message : *shared) { message.comm->Fail(result, "a message could not be queued"); }
     }

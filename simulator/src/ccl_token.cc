@@ -69,30 +69,48 @@ std::string TokenKey::ShmName() const {
     return text;
 }
 
-std::uint64_t ProcessStart(std::int32_t pid) {
+namespace {
+
+struct ProcessStatus {
+    char state = '\0'; // as in /proc/<pid>/stat; 0: cannot be seen
+    std::uint64_t start = 0;
+};
+
+ProcessStatus ReadStatus(std::int32_t pid) {
+    ProcessStatus status;
     const int fd = open(Text("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return 0;
+        return status;
     }
     char text[1024];
     const ssize_t length = read(fd, text, sizeof(text) - 1);
     close(fd);
     if (length <= 0) {
-        return 0;
+        return status;
     }
     text[length] = '\0';
-    // Field 22, counted from behind the program's name, which may hold anything.
+    // Fields 3 (state) and 22 (start), counted from behind the program's name, which may hold anything.
     const char *rest = std::strrchr(text, ')');
+    if (rest == nullptr || rest[1] != ' ') {
+        return status;
+    }
+    status.state = rest[2];
     for (int field = 2; rest != nullptr && field < 22; ++field) { rest = std::strchr(rest + 1, ' '); }
-    return rest == nullptr ? 0 : std::strtoull(rest, nullptr, 10);
+    status.start = rest == nullptr ? 0 : std::strtoull(rest, nullptr, 10);
+    return status;
 }
+
+} // namespace
+
+std::uint64_t ProcessStart(std::int32_t pid) { return ReadStatus(pid).start; }
 
 bool ProcessIsGone(std::int32_t pid, std::uint64_t start) {
     if (kill(pid, 0) != 0 && errno == ESRCH) {
         return true;
     }
-    const std::uint64_t now = ProcessStart(pid);
-    return now != 0 && start != 0 && now != start;
+    const ProcessStatus now = ReadStatus(pid);
+    // A dead process that its parent has not waited for still has a number.
+    return now.state == 'Z' || now.state == 'X' || (now.start != 0 && start != 0 && now.start != start);
 }
 
 Result ReadToken(const void *token, std::size_t bytes, TokenKey *key) {

@@ -152,7 +152,8 @@ std::vector<LeakCount> LiveObjects() { return Count(Collect()); }
 
 } // namespace fl::sim
 
-extern "C" void fl_process_lifetime_object(const void *handle_or_pointer) {
+// Visible whatever the flags of the library that this is linked into: generated code looks for it.
+extern "C" __attribute__((visibility("default"))) void fl_process_lifetime_object(const void *handle_or_pointer) {
     using namespace fl::sim;
     if (handle_or_pointer == nullptr || InForkedChild() || MarkObject(handle_or_pointer)) {
         return;

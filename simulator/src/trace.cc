@@ -24,6 +24,11 @@ namespace {
 
 // Only trivially destructible thread locals: they stay usable in static destructors.
 thread_local const char *t_api = nullptr;
+// The calls around the current one, when a vendor function calls another: their names come back when the inner one
+// ends.
+constexpr int kMaxNesting = 8;
+thread_local const char *t_outer[kMaxNesting];
+thread_local int t_nesting = 0;
 thread_local Result t_last_error = Result::kSuccess;
 
 struct Rule {
@@ -207,6 +212,10 @@ ApiCall::ApiCall(const char *api) : api_(api) {
         injected_ = Result::kIllegalState;
         return;
     }
+    if (t_nesting < kMaxNesting) {
+        t_outer[t_nesting] = t_api;
+    }
+    ++t_nesting;
     t_api = api;
     State &state = TheState();
     const std::lock_guard lock(state.mutex);
@@ -227,7 +236,8 @@ ApiCall::~ApiCall() {
     if (InForkedChild()) {
         return;
     }
-    t_api = nullptr;
+    --t_nesting;
+    t_api = t_nesting < kMaxNesting ? t_outer[t_nesting] : nullptr;
     State &state = TheState();
     if (state.trace_fd >= 0) {
         WriteTrace(state, "call", api_, ResultName(result_), detail_);
@@ -287,6 +297,8 @@ void ClearFaults() {
 
 } // namespace fl::sim
 
+// Visible whatever the flags of the library that this is linked into: other libraries look for them.
+#pragma GCC visibility push(default)
 extern "C" {
 
 int fl_sim_set_failures(const char *rules) { return fl::sim::SetFailures(rules) == fl::sim::Result::kSuccess ? 0 : 1; }
@@ -303,3 +315,4 @@ size_t fl_sim_last_fault(char *buffer, size_t bytes) {
     return text.size();
 }
 }
+#pragma GCC visibility pop

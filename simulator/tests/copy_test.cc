@@ -1,4 +1,5 @@
 // Copies and memset in every direction.
+#include <algorithm>
 #include <numeric>
 
 #include "test_util.h"
@@ -63,7 +64,8 @@ TEST_F(CopyTest, AsynchronousCopiesAreReallyAsynchronous) {
         ASSERT_OK(MemcpyAsync(buffer.get(), source.data(), 40, CopyKind::kHostToDevice, stream));
         EXPECT_EQ(back, std::vector<int>(10, -7)) << "without a wait nothing has arrived";
         // A source that is changed before the copy ran is seen changed.
-        source = Count(10, 200);
+        const std::vector<int> later = Count(10, 200);
+        std::copy(later.begin(), later.end(), source.begin());
     }
     ASSERT_OK(StreamSynchronize(stream));
     EXPECT_EQ(back, Count(10));

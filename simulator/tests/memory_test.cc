@@ -70,7 +70,7 @@ TEST_F(MemoryTest, LimitAndInfo) {
 }
 
 TEST_F(MemoryTest, SpaceIsReusedAndCoalesced) {
-    for (int round = 0; round < 50; ++round) {
+    for (int round = 0; round < 10; ++round) {
         std::vector<void *> blocks(20);
         for (void *&block : blocks) { ASSERT_OK(Malloc(&block, 3u << 20)); }
         for (std::size_t i = 0; i < blocks.size(); ++i) { ASSERT_OK(Free(blocks[(i * 7) % blocks.size()])); }
