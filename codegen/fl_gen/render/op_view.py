@@ -147,6 +147,10 @@ class OpView:
             return "exact"
         return "float32" if op.cpu == "generated" else None
 
+    def local(self, name: str) -> str:
+        """A local variable of the wrapper: `name`, or `name_` where a parameter is called that."""
+        return name + "_" if any(param.name == name for param in self.resolved.op.params) else name
+
     @property
     def subject(self) -> str:
         """The argument whose device is the device of the call."""
@@ -158,13 +162,15 @@ class OpView:
         """What must be known about dtypes before the arguments are brought."""
         op = self.resolved.op
         promoted = self._promoted()
+        dtype, compute, call = self.local("dtype"), self.local("compute"), self.local("call")
         lines = []
         if promoted is not None:
             expression = self._dtype(promoted)
-            lines.append(f"const DataType dtype = {expression if op.exact_dtypes else f'call.Check({expression})'};")
+            checked = expression if op.exact_dtypes else f"{call}.Check({expression})"
+            lines.append(f"const DataType {dtype} = {checked};")
         if op.exact_dtypes:
-            subject = "dtype" if promoted is not None else self._dtype(op.output_dtype[0])
-            lines.append(f"const DataType compute = call.ComputeDtype({subject});")
+            subject = dtype if promoted is not None else self._dtype(op.output_dtype[0])
+            lines.append(f"const DataType {compute} = {call}.ComputeDtype({subject});")
         return lines
 
     @property
@@ -177,20 +183,21 @@ class OpView:
 
     def _bring(self, param: OpParam) -> str:
         op = self.resolved.op
+        call = self.local("call")
         if param.role == "shape":
-            return f"call.ShapeOnHost({param.name})"
+            return f"{call}.ShapeOnHost({param.name})"
         if param.role == "output":
-            return f"call.ShapeOnHost({param.name}, call.Check({param.name}->Dtype()))"
+            return f"{call}.ShapeOnHost({param.name}, {call}.Check({param.name}->Dtype()))"
         if param.role == "index":
-            return f"call.IndexToHost({param.name})"
+            return f"{call}.IndexToHost({param.name})"
         if op.precision == "exact":
-            return f"call.ToHostUnchanged({param.name})"
+            return f"{call}.ToHostUnchanged({param.name})"
         if op.exact_dtypes:
-            return f"call.ToHost({param.name}, compute)"
+            return f"{call}.ToHost({param.name}, {self.local('compute')})"
         promoted = self._promoted()
         if promoted is not None and param.name in promoted.arguments():
-            return f"call.ToHost({param.name}, DataType::kFLOAT32)"
-        return f"call.ToHost({param.name})"
+            return f"{call}.ToHost({param.name}, DataType::kFLOAT32)"
+        return f"{call}.ToHost({param.name})"
 
     @property
     def compute(self) -> str:
@@ -198,10 +205,12 @@ class OpView:
         op = self.resolved.op
         arguments = ", ".join(f"{param.name}_host" if param.has_tensors else param.name for param in op.params)
         generated = f"host::{self.name}({arguments})"
-        framework = f"call.Cpu<decltype({self.name})>({arguments})"
+        framework = f"{self.local('call')}.Cpu<decltype({self.name})>({arguments})"
         if op.cpu == "generated":
             return generated
-        return f"compute == DataType::kFLOAT32 ? {framework} : {generated}" if op.exact_dtypes else framework
+        if not op.exact_dtypes:
+            return framework
+        return f"{self.local('compute')} == DataType::kFLOAT32 ? {framework} : {generated}"
 
     @property
     def changed(self) -> list[str]:
@@ -211,7 +220,7 @@ class OpView:
     def output_dtype(self) -> str:
         rules = self.resolved.op.output_dtype
         if self._promoted() is not None:
-            return "dtype"
+            return self.local("dtype")
         texts = [self._dtype(rule) for rule in rules]
         return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
