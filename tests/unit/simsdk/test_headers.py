@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 
 import pytest
+import yaml
 
-from fl_gen.render.simapi import Api, ApiError, load_api
+from fl_gen.render.simapi import Api, ApiError, load_api, parse_api
 from fl_gen.render.simheaders import function_name, numbers, render_headers
 from fl_gen.render.simsdk import render_sim_sdk
 from fl_gen.schema.paths import data_dir
@@ -281,3 +282,21 @@ def test_headers_are_cheap(api: Api) -> None:
     start = time.process_time()
     render_headers(load_api.__wrapped__(path))
     assert time.process_time() - start < 0.2  # seconds of CPU; about 0.05 on an idle machine
+
+
+def test_a_function_without_an_effect_is_refused() -> None:
+    path = data_dir() / "schemas" / "vendors" / "mlu" / "api.yaml"
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    functions = next(s for s in data["headers"][0]["sections"] if s["title"] == "functions")["items"]
+    broken = next(item for item in functions if "cnrtMalloc(" in item.get("function", ""))
+    del broken["sim"]
+    with pytest.raises(ApiError, match="cnrtMalloc: needs either sim or body"):
+        render_sim_sdk(parse_api(data))
+
+
+def test_a_result_that_no_version_has_is_refused() -> None:
+    path = data_dir() / "schemas" / "vendors" / "maca" / "api.yaml"
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data["domains"]["runtime"]["results"]["out_of_memory"] = ["mcErrorOutOfMemory"]
+    with pytest.raises(ApiError, match="domain runtime: none of mcErrorOutOfMemory exists"):
+        render_sim_sdk(parse_api(data))
