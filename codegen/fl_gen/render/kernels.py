@@ -1,4 +1,4 @@
-"""The files below src/kernels, and the once-files that people's own kernels begin with. Pure functions of the backend."""
+"""The files below src/kernels, and the once-files that hand-written kernels begin with. Pure functions of the backend."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def kernel_files(backend: Backend) -> list[FileRender]:
             name = f"{category}_ops" if category in BESPOKE else category
             of_category = {**context, "wrappers": wrappers}
             nodes_of = tuple(f"ops:{view.name}" for view in wrappers)
-            files.append(FileRender(f"{_ROOT}/fallback/category.cc.j2", f"{_ROOT}/fallback/{name}.cc", of_category, nodes_of))
+            files.append(
+                FileRender(f"{_ROOT}/fallback/category.cc.j2", f"{_ROOT}/fallback/{name}.cc", of_category, nodes_of)
+            )
     libraries = [view for view in views if view.library]
     if libraries:
         files.append(_file("library/library.h", context, _nodes(views, *(view.name for view in libraries))))
@@ -89,7 +91,9 @@ def native_files(backend: Backend) -> list[FileRender]:
     files = [FileRender("native/kernels.yaml.j2", "kernels.yaml", {"native": shipped}, ("vendor:kernels",))]
     for kernel in shipped:
         template = f"native/{vendor}/{kernel.file}.j2"
-        files.append(FileRender(template, f"kernels/{kernel.file}", {"op": _view(backend, kernel.op)}, (f"ops:{kernel.op}",)))
+        files.append(
+            FileRender(template, f"kernels/{kernel.file}", {"op": _view(backend, kernel.op)}, (f"ops:{kernel.op}",))
+        )
     return files
 
 

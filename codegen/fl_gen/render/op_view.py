@@ -107,7 +107,7 @@ class OpView:
 
     @property
     def native_condition(self) -> str | None:
-        """Whether the native kernel takes the dtype of a call; None if it takes what the op takes, or no tensor shows it."""
+        """Whether the native kernel takes the dtype of a call; None if it takes all of them, or no tensor shows it."""
         assert self.resolved.native is not None
         dtypes = self.resolved.native.dtypes
         tensors = [param for param in self.resolved.op.params if param.has_tensors and param.role != "index"]
@@ -175,11 +175,7 @@ class OpView:
 
     @property
     def brought(self) -> list[Argument]:
-        return [
-            Argument(param.name, self._bring(param))
-            for param in self.resolved.op.params
-            if param.has_tensors
-        ]
+        return [Argument(param.name, self._bring(param)) for param in self.resolved.op.params if param.has_tensors]
 
     def _bring(self, param: OpParam) -> str:
         op = self.resolved.op

@@ -87,7 +87,9 @@ def _impossible(framework: Framework, vendor: Vendor, native: Iterable[NativeKer
         op = framework.ops.get(kernel.op)
         if op is not None and op.strategy == "host":
             message = f"{kernel.op} is a view: it has no device work to write a kernel for"
-            problems.append(Diagnostic(kernel.op.location, message, "remove the entry", length=len(kernel.op), rule="kernel"))
+            problems.append(
+                Diagnostic(kernel.op.location, message, "remove the entry", length=len(kernel.op), rule="kernel")
+            )
     for name, vendor_kernel in vendor.kernels.items():
         if vendor_kernel.strategy == "library" and LIBRARY_KERNELS.get(name) != vendor_kernel.operation:
             known = ", ".join(f"{op} by {operation}" for op, operation in LIBRARY_KERNELS.items())

@@ -114,11 +114,20 @@ def test_every_kernel_is_registered_once(make_backend: MakeBackend, framework: F
 
 def test_library_and_native_kernels_are_routed(make_backend: MakeBackend) -> None:
     mlu = rendered(make_backend("mlu"))
-    assert "REGISTER_KERNEL(Device::DeviceType::kPrivateUse1, Cast, router::Cast)" in mlu["src/kernels/register_kernels.cc"]
-    assert "REGISTER_KERNEL(Device::DeviceType::kPrivateUse1, Fill, router::Fill)" in mlu["src/kernels/register_kernels.cc"]
+    assert (
+        "REGISTER_KERNEL(Device::DeviceType::kPrivateUse1, Cast, router::Cast)"
+        in mlu["src/kernels/register_kernels.cc"]
+    )
+    assert (
+        "REGISTER_KERNEL(Device::DeviceType::kPrivateUse1, Fill, router::Fill)"
+        in mlu["src/kernels/register_kernels.cc"]
+    )
     assert "library::TakesCast(input, dtype)" in wrapper(mlu["src/kernels/router.cc"], "Cast")
     assert wrapper(mlu["src/kernels/router.cc"], "Fill").startswith("#if INFINITRAIN_MLU_DEVICE_KERNELS\n")
-    assert "case Pair(kFLOAT32, kBFLOAT16):\n        return CNNL_CAST_FLOAT_TO_BFLOAT16;" in mlu["src/kernels/library/cast.cc"]
+    assert (
+        "case Pair(kFLOAT32, kBFLOAT16):\n        return CNNL_CAST_FLOAT_TO_BFLOAT16;"
+        in mlu["src/kernels/library/cast.cc"]
+    )
     maca = rendered(make_backend("maca"))
     assert set(maca) - set(mlu) == {"src/kernels/library/gemm.cc"}
     assert "mcblasGemmStridedBatchedEx(" in maca["src/kernels/library/gemm.cc"]
@@ -153,7 +162,10 @@ def test_adding_an_op_changes_only_what_lists_ops(
         for name in ("fallback/more.cc", "kernels.h", "op_table.h", "op_table.cc", "register_kernels.cc")
     }
     # `result` is a parameter here, so the wrapper's own variable is called otherwise.
-    assert "const auto result_ = call.Cpu<decltype(GeluForward)>(input_host, result);" in after["src/kernels/fallback/more.cc"]
+    assert (
+        "const auto result_ = call.Cpu<decltype(GeluForward)>(input_host, result);"
+        in after["src/kernels/fallback/more.cc"]
+    )
 
 
 def test_an_op_whose_host_kernel_nobody_wrote_is_refused(

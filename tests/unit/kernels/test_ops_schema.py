@@ -75,7 +75,8 @@ def test_trivial_types_are_passed_by_value(framework: Framework) -> None:
 
 def test_arguments_that_change_are_said_to(framework: Framework) -> None:
     changed = {
-        op.name: [param.name for param in op.params if param.role in ("inout", "output")] for op in framework.ops.values()
+        op.name: [param.name for param in op.params if param.role in ("inout", "output")]
+        for op in framework.ops.values()
     }
     assert {name: params for name, params in changed.items() if params} == {
         "AccumulateGrad": ["tensor"],
