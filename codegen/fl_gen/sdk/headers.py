@@ -76,7 +76,6 @@ class Reader:
     def __init__(self, name_of: Callable[[str], str | None]) -> None:
         self._name_of = name_of
         self._names: dict[str, str | None] = {}
-        self._enums_seen: set[tuple[str, int]] = set()
         self.functions: dict[str, Function] = {}
         self.enums: dict[str, Enum] = {}
         self.enumerators: dict[str, Enumerator] = {}
@@ -135,11 +134,9 @@ class Reader:
             self.functions[name] = Function(**{**vars(first), "overloads": (*first.overloads, function)})
 
     def _enum(self, cursor: Any, at: Declared) -> None:
-        # A typedef'd enum comes twice in a walk, and a forward declaration has no values.
-        key = (at.header, cursor.location.offset)
-        if key in self._enums_seen or not cursor.is_definition():
+        # Only declarations at namespace scope are read: below its typedef, a typedef'd enum would be met a second time.
+        if not cursor.is_definition():
             return
-        self._enums_seen.add(key)
         values = []
         for child in tree.children(cursor):
             if tree.kind(child) == tree.ENUM_CONSTANT:

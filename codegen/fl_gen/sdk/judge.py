@@ -59,7 +59,7 @@ class _Judge:
         own = {header.path: header.name for header in read if header.sdk}
         names = Names(last.tree, own.get)
         uses = uses_of((span.item for span in last.unit.spans), names, read, self.folders, self.memory)
-        findings = self._suggest(chosen, names)
+        findings = add_suggestions(self.items, self.findings, chosen, self.types, names)
         return Outcome(
             findings={item.id: findings.get(item.id, ()) for item in self.items},
             deprecated=self.deprecated,
@@ -72,10 +72,6 @@ class _Judge:
             parses=self.parses,
         )
 
-    def _suggest(self, chosen: Mapping[str, str | None], names: Names) -> Mapping[str, tuple[Finding, ...]]:
-        lost = [item for item in self.items if item.id in self.findings and chosen[item.choice] is None]
-        return add_suggestions(lost, self.findings, chosen, self.types, names)
-
     # -- before any parse ---------------------------------------------------------------------------------------------
 
     def _lex(self) -> None:
@@ -87,7 +83,7 @@ class _Judge:
                 found.append(Finding(f"there is no portable type ${name}", offset, len(name) + 1))
             for helper in item.helpers:
                 if helper not in self.by_id or self.by_id[helper].form != "helper":
-                    found.append(Finding(f"there is no helper {helper}", 0, rule="sdk-candidate"))
+                    found.append(Finding(f"there is no helper {_short(helper)}", 0, rule="sdk-candidate"))
             if item.form == "type" and placeholders(item):
                 found.append(Finding("a type may not be made of portable types", 0, rule="sdk-candidate"))
             if found:
@@ -142,11 +138,27 @@ class _Judge:
             self._record(result, result.fatal)
             items = [item for item in items if item.id not in result.fatal]
             result = self._parse(items)
+        self._check_helpers(result, items)
         doubtful = [item for item in items if item.id not in result.sound] if result.broken else []
         self._record(result, {item.id for item in items} - {item.id for item in doubtful})
         for item in doubtful:
             self._judge_alone(item)
         return result
+
+    def _check_helpers(self, result: Round, items: Sequence[ProbeItem]) -> None:
+        """All helpers stand in one unit with all items: an item must name those that it uses, or they are left out."""
+        owners = result.tree.helper_names()
+        if not owners:
+            return
+        for item in items:
+            named = {helper.id for helper in self._helpers([item])} | {item.id}
+            own = {name for _, name in item.params}
+            for token in lex.tokens(item.code):
+                owner = owners.get(token.text) if token.kind == "name" and token.text not in own else None
+                if owner is not None and owner not in named:
+                    text = f"{token.text} is of helper {_short(owner)}, which this does not name"
+                    finding = Finding(text, token.offset, len(token.text), "add it under helpers:", "sdk-candidate")
+                    self.findings.setdefault(item.id, (finding,))
 
     def _typed(self, items: Sequence[ProbeItem]) -> list[ProbeItem]:
         """The items whose portable types the SDK has; the others get a finding."""
@@ -188,7 +200,7 @@ class _Judge:
             for helper in self._helpers([item]):
                 if helper.id in self.findings:
                     said = self.findings[helper.id][0].message
-                    self.findings[item.id] = (Finding(f"its helper {helper.id} is not valid: {said}", 0),)
+                    self.findings[item.id] = (Finding(f"its helper {_short(helper.id)} is not valid: {said}", 0),)
                     break
 
     # -- choosing -----------------------------------------------------------------------------------------------------
@@ -276,3 +288,8 @@ class _Judge:
         parsed = clang.parse(MAIN_FILE, unit.text, arguments, {**self.shims.files, **self.memory})
         self.parses += 1
         return attribute(unit, parsed)
+
+
+def _short(id_: str) -> str:
+    """The name that people know: ids may carry a kind before it, as in `helper:flat_tensor`."""
+    return id_.rpartition(":")[2]

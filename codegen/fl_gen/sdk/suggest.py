@@ -52,12 +52,9 @@ _WORDS = {
     "string": ("str",),
     "record": ("place",),
     "elapsed": ("duration",),
-    "init": ("create",),
-    "async": ("async",),
     "redop": ("reduce", "op"),
     "red": ("reduce",),
     "comms": ("comm",),
-    "rank": ("rank",),
     "t": (),
 }
 

@@ -111,6 +111,15 @@ class Tree:
         # The extent of a function without a body would end before the brace.
         return kind(cursor) == FUNCTION and start == span.start and end == span.end and cursor.is_definition()
 
+    def helper_names(self) -> dict[str, str]:
+        """The names that helpers define, each with the helper's id."""
+        found: dict[str, str] = {}
+        for number, roots in self._roots.items():
+            item = self._unit.spans[number].item if number >= 0 else None
+            if item is not None and item.form == "helper":
+                found.update((cursor.spelling, item.id) for cursor, _, _ in roots if cursor.spelling)
+        return found
+
     def declares(self, item: ProbeItem) -> Finding | None:
         """The finding if the item declares a function that it does not define: it would stand in for a missing one."""
         if item.form not in ("body", "helper") or not _may_declare(item.code):

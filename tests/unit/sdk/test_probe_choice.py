@@ -121,6 +121,19 @@ def test_helper_is_checked_and_used(item: Item, ask: Ask) -> None:
     assert report.verdicts["count"].ok
 
 
+def test_a_helper_must_be_named_by_those_that_use_it(item: Item, ask: Ask) -> None:
+    """In the probe it would be there because of another item; in the generated code it may not be."""
+    report = ask(
+        item("helper", HELPER, "helper"),
+        item("named", "CountDevices(count)", params=[("int *", "count")], helpers=["helper"]),
+        item("not named", "CountDevices(count)", params=[("int *", "count")]),
+        item("param", "CountDevices", returns="int", params=[("int", "CountDevices")]),
+    )
+    diagnostic = report.verdicts["not named"].diagnostics[0]
+    assert diagnostic.message == "CountDevices is of helper helper, which this does not name"
+    assert [id_ for id_, verdict in report.verdicts.items() if verdict.ok] == ["helper", "named", "param"]
+
+
 def test_bad_helper_is_told_at_its_place_and_spoils_its_users(item: Item, ask: Ask) -> None:
     report = ask(
         item("helper", HELPER.replace("cnrtGetDeviceCount(&value)", "cnrtGetDeviceCount(count)"), "helper", line=20),

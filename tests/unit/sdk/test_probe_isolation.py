@@ -84,16 +84,30 @@ def test_macro_that_swallows_the_next(item: Item, sdk: Path, code: str) -> None:
     header = sdk / "cnrt.h"
     header.write_text(header.read_text() + SWALLOW)
     items = [
-        item("before", "cnrtSyncDevice()"),
+        item("before", "cnrtSyncDevice()", group="g"),
         item("swallow", code, "body"),
         item("next", "cnrtMalloc(ptr, size)", params=PARAMS),
-        item("wrong", "cnrtNope()", params=PARAMS),
+        item("wrong", "cnrtNope()", params=PARAMS, group="g"),
         item("last", "cnrtSetDevice(1)"),
     ]
     report = probe(items, ["cnrt.h"], [sdk], minimal())
     assert {id_ for id_, verdict in report.verdicts.items() if verdict.ok} == {"before", "next", "last"}
     assert "cnrtNope" in report.verdicts["wrong"].diagnostics[0].message
     assert report.parses > 2  # the doubtful ones were parsed alone
+
+
+def test_the_chosen_are_parsed_without_the_others(item: Item, sdk: Path) -> None:
+    """A refused candidate may have silenced a warning for all that came after it."""
+    header = sdk / "cnrt.h"
+    header.write_text(header.read_text() + SWALLOW)
+    items = [
+        item("quiet", "SDK_QUIET return cnrtNope();", "body"),
+        item("narrow", "cnrtSetDevice(device)", params=[("long long", "device")]),
+        item("ok", "cnrtSyncDevice()"),
+    ]
+    report = probe(items, ["cnrt.h"], [sdk], minimal())
+    assert "loses integer precision" in report.verdicts["narrow"].diagnostics[0].message
+    assert {id_ for id_, verdict in report.verdicts.items() if verdict.ok} == {"ok"}
 
 
 def test_closing_and_reopening_macros_are_seen_by_extent(item: Item, sdk: Path) -> None:
@@ -155,16 +169,16 @@ def test_fatal_error_does_not_silence_the_rest(item: Item, sdk: Path) -> None:
     report = probe(
         [
             item("fatal", "mcDeep<0>::v", returns="int"),
-            item("wrong", "mcNope(0)", returns="mcError_t"),
-            item("ok", "mcInit(0)", returns="mcError_t"),
+            item("ok", "mcInit(0)", returns="mcError_t", group="init"),
+            item("wrong", "mcNope(0)", returns="mcError_t", group="init"),
         ],
         ["mcr/mc_runtime.h"],
         [sdk],
         minimal(),
     )
     assert not report.verdicts["fatal"].ok
-    assert "mcNope" in report.verdicts["wrong"].diagnostics[0].message
-    assert report.verdicts["ok"].ok
+    assert report.chosen["init"] == "ok"
+    assert "mcNope" in report.verdicts["wrong"].diagnostics[0].message, "an alternative that is not chosen counts too"
 
 
 def test_more_faults_than_clang_shows_by_default(item: Item, ask: Ask) -> None:
