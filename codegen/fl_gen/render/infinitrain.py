@@ -124,7 +124,7 @@ def mark(text: str, file: FileRender) -> str:
     if text.startswith("#!"):
         shebang, _, rest = text.partition("\n")
         return f"{shebang}\n{line}\n{rest}"
-    return f"{line}\n{text}"
+    return f"{line}\n\n{text}"
 
 
 def _templates(trees: Iterable[Path]) -> list[str]:

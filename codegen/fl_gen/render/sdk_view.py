@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,6 +97,14 @@ class SdkView:
     def result(self, operation: str) -> str:
         """How the result of `operation` is read: status, value, state or void."""
         return self._bound(operation).result
+
+    def function(self, operation: str) -> str:
+        """The name of the first SDK function that `operation` calls, for messages and for fault injection."""
+        candidate = self._bound(operation).candidate
+        assert candidate is not None
+        calls = re.findall(r"\b([A-Za-z_]\w*)\s*\(", candidate.code.value)
+        declared = {use.name for use in self._backend.choice(operation).declarations}
+        return next((name for name in calls if name in declared), calls[0])
 
     def domain(self, operation: str) -> str:
         """The status domain of `operation`."""
