@@ -47,20 +47,20 @@ TEST_F(MemoryTest, LimitAndInfo) {
     std::size_t free_before = 0;
     std::size_t total = 0;
     ASSERT_OK(MemInfo(&free_before, &total));
-    EXPECT_EQ(total, std::size_t{64} << 20);
+    EXPECT_EQ(total, std::size_t{16} << 20);
     void *memory = nullptr;
     EXPECT_EQ(Malloc(&memory, total + 1), Result::kOutOfMemory);
     EXPECT_EQ(memory, nullptr);
-    ASSERT_OK(Malloc(&memory, 40u << 20));
+    ASSERT_OK(Malloc(&memory, 10u << 20));
     void *second = nullptr;
-    EXPECT_EQ(Malloc(&second, 40u << 20), Result::kOutOfMemory);
+    EXPECT_EQ(Malloc(&second, 10u << 20), Result::kOutOfMemory);
     EXPECT_EQ(Malloc(&second, SIZE_MAX), Result::kOutOfMemory);
     std::size_t free_now = 0;
     ASSERT_OK(MemInfo(&free_now, &total));
-    EXPECT_EQ(free_before - free_now, 40u << 20);
+    EXPECT_EQ(free_before - free_now, 10u << 20);
     // The other device is not affected.
     ASSERT_OK(SetDevice(1));
-    ASSERT_OK(Malloc(&second, 40u << 20));
+    ASSERT_OK(Malloc(&second, 10u << 20));
     ASSERT_OK(Free(second));
     ASSERT_OK(SetDevice(0));
     ASSERT_OK(Free(memory));
@@ -72,10 +72,10 @@ TEST_F(MemoryTest, LimitAndInfo) {
 TEST_F(MemoryTest, SpaceIsReusedAndCoalesced) {
     for (int round = 0; round < 10; ++round) {
         std::vector<void *> blocks(20);
-        for (void *&block : blocks) { ASSERT_OK(Malloc(&block, 3u << 20)); }
+        for (void *&block : blocks) { ASSERT_OK(Malloc(&block, 768u << 10)); }
         for (std::size_t i = 0; i < blocks.size(); ++i) { ASSERT_OK(Free(blocks[(i * 7) % blocks.size()])); }
         void *whole = nullptr;
-        ASSERT_OK(Malloc(&whole, 63u << 20)) << "round " << round;
+        ASSERT_OK(Malloc(&whole, 15u << 20)) << "round " << round;
         ASSERT_OK(Free(whole));
     }
 }

@@ -162,12 +162,12 @@ TEST_F(PoolTest, MemoryThatTheStreamIsAboutToFreeCanBeUsed) {
     const ScopedStream stream;
     void *memory = nullptr;
     for (int i = 0; i < 8; ++i) {
-        ASSERT_OK(MallocAsync(&memory, 40u << 20, stream)) << i;
+        ASSERT_OK(MallocAsync(&memory, 10u << 20, stream)) << i;
         ASSERT_OK(FreeAsync(memory, stream));
     }
     void *second = nullptr;
-    ASSERT_OK(MallocAsync(&memory, 40u << 20, stream));
-    EXPECT_EQ(MallocAsync(&second, 40u << 20, stream), Result::kOutOfMemory);
+    ASSERT_OK(MallocAsync(&memory, 10u << 20, stream));
+    EXPECT_EQ(MallocAsync(&second, 10u << 20, stream), Result::kOutOfMemory);
     EXPECT_EQ(second, nullptr);
     ASSERT_OK(FreeAsync(memory, stream));
     ASSERT_OK(StreamSynchronize(stream));
@@ -178,15 +178,15 @@ TEST_F(PoolTest, UnusedReserveGivesWay) {
     ASSERT_OK(DefaultPool(&pool, 0));
     ASSERT_OK(SetPoolAttribute(pool, PoolAttribute::kReleaseThreshold, UINT64_MAX));
     void *memory = nullptr;
-    ASSERT_OK(MallocAsync(&memory, 40u << 20, nullptr));
+    ASSERT_OK(MallocAsync(&memory, 10u << 20, nullptr));
     ASSERT_OK(FreeAsync(memory, nullptr));
     ASSERT_OK(StreamSynchronize(nullptr));
-    EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 40u << 20);
+    EXPECT_EQ(Get(pool, PoolAttribute::kReservedCurrent), 10u << 20);
     std::size_t free_bytes = 0;
     std::size_t total = 0;
     ASSERT_OK(MemInfo(&free_bytes, &total));
-    EXPECT_EQ(free_bytes, 24u << 20);
-    ASSERT_OK(Malloc(&memory, 40u << 20)) << "the pool gives up what it does not use";
+    EXPECT_EQ(free_bytes, 6u << 20);
+    ASSERT_OK(Malloc(&memory, 10u << 20)) << "the pool gives up what it does not use";
     ASSERT_OK(Free(memory));
     ASSERT_OK(SetPoolAttribute(pool, PoolAttribute::kReleaseThreshold, 0));
 }

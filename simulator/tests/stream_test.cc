@@ -203,7 +203,7 @@ TEST_F(StreamTest, Devices) {
     EXPECT_EQ(device, 0);
     DeviceInfo info;
     ASSERT_OK(GetDeviceInfo(3, &info));
-    EXPECT_EQ(info.total_memory, std::size_t{64} << 20);
+    EXPECT_EQ(info.total_memory, std::size_t{16} << 20);
     ASSERT_OK(DeviceByPciBusId(&device, info.pci_bus_id.c_str()));
     EXPECT_EQ(device, 3);
     EXPECT_EQ(DeviceByPciBusId(&device, "0000:ff:00.0"), Result::kInvalidValue);
