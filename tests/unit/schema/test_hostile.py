@@ -22,7 +22,7 @@ from fl_gen.schema.vendor_spec import load_vendor
 from fl_gen.schema.yaml_loader import loads
 from unit.schema.samples import API, KERNELS, OPS, RUNTIME, VENDOR
 
-EXAMPLES = 20_000 if os.environ.get("FL_GEN_TORTURE") else 150
+EXAMPLES = 5_000 if os.environ.get("FL_GEN_TORTURE") else 150
 LOADERS = [load_runtime, load_vendor, load_interface, load_ops, load_api_data, load_native_kernels]
 HOSTILE = st.sampled_from(
     ["\0", "\t", "\ufeff", "\u2028", "\ud800", "*a", "&a ", "!!x ", "<<: ", "- ", "? ", ": ", "|", ">", "{", "}", "[", "]",

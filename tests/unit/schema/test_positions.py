@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -82,7 +84,7 @@ STYLES = st.sampled_from(["{}", "'{}'", '"{}"', "|\n{}", ">\n{}", "|+\n{}", ">-\
 WORDS = st.text(alphabet="ab \n'\"\\:#-\té漢", max_size=40)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=20_000 if os.environ.get("FL_GEN_TORTURE") else 300, deadline=None)
 @given(STYLES, WORDS, st.integers(2, 4))
 @example(">\n{}", "a\n b\n\nc", 2)
 def test_any_presentation_is_walked_in_step_with_the_parser(style: str, words: str, indent: int) -> None:
