@@ -18,7 +18,7 @@ test: ## Run every test
 
 lint: ## Run ruff and mypy
 	@tools/setup.sh test
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check codegen tests demo benchmarks tools && $(BIN)/mypy
+	@$(BIN)/ruff check . && $(BIN)/mypy
 
 golden: ## Write generated/ and backends/ of the built-in vendors anew
 	@tools/setup.sh test

@@ -73,9 +73,8 @@ def demo(vendor: str, work: Path) -> int:
     """Run every step for `vendor` below `work`."""
     steps = Steps()
     tree, sdk, build = work / "tree", work / "sdk", work / "build"
-    summary = steps.run(
-        f"fl-gen backend {vendor} --sdk sim", [program("fl-gen"), "backend", vendor, "--sdk", "sim", "--output", str(tree)]
-    )
+    command = [program("fl-gen"), "backend", vendor, "--sdk", "sim", "--output", str(tree)]
+    summary = steps.run(f"fl-gen backend {vendor} --sdk sim", command)
     print("\n".join(f"   {line}" for line in summary.split("\nnext\n")[0].splitlines()))
     files = [path for path in (tree / "generated" / vendor).rglob("*") if path.is_file()]
     lines = sum(path.read_bytes().count(b"\n") for path in files)
@@ -86,9 +85,11 @@ def demo(vendor: str, work: Path) -> int:
 
     steps.run(
         "configure",
-        [program("cmake"), "-S", str(ROOT / "demo"), "-B", str(build), "-G", "Ninja"]
-        + [f"-DCMAKE_MAKE_PROGRAM={program('ninja')}", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TEST=OFF"]
-        + [f"-DPython3_EXECUTABLE={sys.executable}", f"-DDEMO_BACKEND={vendor}", f"-DDEMO_TREE={tree}"],
+        [
+            *(program("cmake"), "-S", str(ROOT / "demo"), "-B", str(build), "-G", "Ninja"),
+            *(f"-DCMAKE_MAKE_PROGRAM={program('ninja')}", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TEST=OFF"),
+            *(f"-DPython3_EXECUTABLE={sys.executable}", f"-DDEMO_BACKEND={vendor}", f"-DDEMO_TREE={tree}"),
+        ],
         {ENVIRONMENT[vendor]: str(sdk)},
     )
     steps.result("on the small InfiniTrain host")

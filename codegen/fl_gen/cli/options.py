@@ -33,7 +33,7 @@ def sdk_options(function: Function) -> Function:
         "--sdk",
         multiple=True,
         metavar="PATH|sim[:VERSION]",
-        help="Root of the SDK, or the simulated one. Default: the vendor's environment variable, then its usual places.",
+        help="Root of the SDK, or the simulated one. Default: the vendor's environment variable, then usual places.",
     )(function)
 
 

@@ -71,7 +71,8 @@ def make_plan(folder: Path, files: Mapping[str, str], manifest: Manifest | None)
     recorded = manifest.files if manifest is not None else {}
     entries = []
     for path, text in files.items():
-        entries.append(Entry(_action(folder / path, path, text, recorded[path].sha256 if path in recorded else None), path))
+        known = recorded[path].sha256 if path in recorded else None
+        entries.append(Entry(_action(folder / path, path, text, known), path))
     for path, record in recorded.items():
         if path in files:
             continue

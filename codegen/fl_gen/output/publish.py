@@ -222,9 +222,8 @@ def _renameat2(stage: Path, target: Path) -> bool:
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:
         return False
-    result = function(
-        ctypes.c_int(_AT_FDCWD), os.fsencode(stage), ctypes.c_int(_AT_FDCWD), os.fsencode(target), ctypes.c_uint(_RENAME_EXCHANGE)
-    )
+    here = ctypes.c_int(_AT_FDCWD)
+    result = function(here, os.fsencode(stage), here, os.fsencode(target), ctypes.c_uint(_RENAME_EXCHANGE))
     if result == 0:
         return True
     code = ctypes.get_errno()

@@ -28,7 +28,7 @@ class Adapter:
 
     @property
     def signature(self) -> str:
-        params = ", ".join(type_ + name if type_.endswith(("*", "&")) else f"{type_} {name}" for type_, name in self.params)
+        params = ", ".join(f"{type_}{'' if type_.endswith(('*', '&')) else ' '}{name}" for type_, name in self.params)
         return f"{self.returns} {self.name}({params})"
 
 
@@ -102,7 +102,7 @@ class SdkView:
         """The name of the first SDK function that `operation` calls, for messages and for fault injection."""
         candidate = self._bound(operation).candidate
         assert candidate is not None
-        calls = re.findall(r"\b([A-Za-z_]\w*)\s*\(", candidate.code.value)
+        calls: list[str] = re.findall(r"\b([A-Za-z_]\w*)\s*\(", candidate.code.value)
         declared = {use.name for use in self._backend.choice(operation).declarations}
         return next((name for name in calls if name in declared), calls[0])
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fl_gen.output.plan import Action, Plan
-from fl_gen.resolve.model import Backend
+from fl_gen.resolve.model import Backend, Rejection
 from fl_gen.schema.paths import shown
 from fl_gen.workflow import Outcome, Request, Resolved
 
@@ -40,6 +40,10 @@ def backend_summary(request: Request, outcome: Outcome) -> str:
         "",
         f"files    {shown(request.generated)}: {verbs}",
     ]
+    verified = outcome.prepared.verified
+    if verified is not None:
+        lines.append(f"verified {verified.units} C++ files against the SDK and the framework ({verified.framework})")
+        lines += [f"         not checked: {reason}" for reason in verified.skipped]
     if outcome.created:
         lines.append(f"yours    {shown(request.backends)}: created {', '.join(outcome.created)}")
     if outcome.kept:
@@ -51,7 +55,8 @@ def backend_summary(request: Request, outcome: Outcome) -> str:
 def sdk_line(resolved: Resolved) -> str:
     """Which SDK was checked, by what."""
     how = "answer kept from an earlier run" if resolved.report.cached else resolved.report.libclang
-    return f"SDK      {resolved.sdk_title}; checked by {how}, compiler headers: {resolved.report.resource_headers}"
+    headers = resolved.report.resource_headers
+    return f"SDK      {resolved.sdk_title}\nchecked  by {how}, compiler headers: {headers}"
 
 
 def groups_table(backend: Backend) -> list[str]:
@@ -80,19 +85,22 @@ def operations_summary(backend: Backend) -> list[str]:
         lines += [f"           {reason}" for reason in _reasons(choice.rejected)]
     inferred = backend.inferred()
     if inferred:
-        lines.append(f"         {len(inferred)} rest on an inferred fact: {', '.join(c.operation.name for c in inferred)}")
+        names = ", ".join(choice.operation.name for choice in inferred)
+        lines.append(f"         {len(inferred)} rest on an inferred fact: {names}")
     deprecated = [choice.operation.name for choice in bound if choice.deprecated]
     if deprecated:
         lines.append(f"         {len(deprecated)} use a deprecated call: {', '.join(deprecated)}")
     return lines
 
 
-def _reasons(rejected: Iterable[object]) -> list[str]:
+def _reasons(rejected: Iterable[Rejection]) -> list[str]:
+    """Why each candidate was refused: the compiler's first word on it, and the first line of the suggestion."""
     reasons = []
     for rejection in rejected:
-        for diagnostic in rejection.diagnostics[:1]:  # type: ignore[attr-defined]
-            hint = f" ({diagnostic.hint})" if diagnostic.hint else ""
-            reasons.append(f"{diagnostic.location}: {diagnostic.message}{hint}")
+        for diagnostic in rejection.diagnostics[:1]:
+            reasons.append(f"{diagnostic.location}: {diagnostic.message}")
+            if diagnostic.hint:
+                reasons.append(f"  {diagnostic.hint.splitlines()[0]}")
     return reasons
 
 
@@ -105,11 +113,16 @@ def ops_summary(backend: Backend) -> list[str]:
         names = [op.name for op in backend.ops if str(op.strategy) == strategy]
         if names:
             lines.append(f"         {strategy}: {', '.join(names)}")
-    slow = {op.name for op in backend.ops if str(op.strategy) == "fallback"}
-    first = [name for name in FIRST_KERNELS if name in slow][:5]
+    first = _first_kernels(backend)[:5]
     if first:
         lines.append(f"         implement first: {', '.join(first)}")
     return lines
+
+
+def _first_kernels(backend: Backend) -> list[str]:
+    """The kernels that still run on the host, those that a training step calls most first."""
+    slow = {op.name for op in backend.ops if str(op.strategy) == "fallback"}
+    return [name for name in FIRST_KERNELS if name in slow]
 
 
 def next_steps(request: Request, resolved: Resolved) -> list[str]:
@@ -118,11 +131,11 @@ def next_steps(request: Request, resolved: Resolved) -> list[str]:
     layout = resolved.backend.vendor.sdk
     lines = ["next"]
     if resolved.backend.sdk.simulated:
-        lines.append(f"  fl-gen sim build {vendor} --out build/sim    # the SDK that this was generated for, as libraries")
+        lines.append(f"  fl-gen sim build {vendor} --out build/sim    # the test double that this was made for, as libraries")
         if layout.environment:
             lines.append(f"  export {layout.environment[0]}=$PWD/build/sim")
-    lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor} && cmake --build build")
-    slow = [name for name in FIRST_KERNELS if any(op.name == name and str(op.strategy) == "fallback" for op in resolved.backend.ops)]
+    lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor} && ninja -C build")
+    slow = _first_kernels(resolved.backend)
     if slow:
         lines.append(f"  fl-gen kernel new {vendor} {slow[0]}    # the first kernel of your own")
     return lines
@@ -130,7 +143,11 @@ def next_steps(request: Request, resolved: Resolved) -> list[str]:
 
 def plan_text(plan: Plan) -> str:
     """One line per file that a run would touch, and a count."""
-    lines = [f"{entry.action.value:<9} {shown(plan.folder / entry.path)}" for entry in plan.entries if entry.action is not Action.IDENTICAL]
+    lines = [
+        f"{entry.action.value:<9} {shown(plan.folder / entry.path)}"
+        for entry in plan.entries
+        if entry.action is not Action.IDENTICAL
+    ]
     same = len(plan.paths(Action.IDENTICAL))
     lines.append(f"{same} identical, {len(plan.entries) - same} to change; nothing was written")
     return "\n".join(lines)

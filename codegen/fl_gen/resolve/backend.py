@@ -10,7 +10,6 @@ from fl_gen.resolve.ops import resolve_ops
 from fl_gen.schema.catalog import Schemas
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.kernels import NativeKernel
-from fl_gen.schema.kernels import NativeKernel
 from fl_gen.schema.suggest import suggestion
 from fl_gen.schema.vendor import Vendor
 from fl_gen.sdk.items import ProbeReport
@@ -65,7 +64,10 @@ def resolve(
 
 
 def required_groups(vendor: Vendor, wanted: Sequence[str]) -> frozenset[str]:
-    """The groups that must be there: the schema's required ones and those `wanted`. Raises GroupError for unknown ones."""
+    """The groups that must be there: the schema's required ones and those `wanted`.
+
+    Raises GroupError for an unknown one.
+    """
     for name in wanted:
         if name not in vendor.groups:
             hint = suggestion(name, vendor.groups)

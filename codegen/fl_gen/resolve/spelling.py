@@ -9,7 +9,7 @@ _PORTABLE = re.compile(r"\$([a-z_][a-z0-9_]*)")
 
 
 def spell_types(text: str, types: Mapping[str, str]) -> str:
-    """`text` with each `$name` replaced by the SDK's type. KeyError for an unknown name (the schema check excludes it)."""
+    """`text` with each `$name` replaced by the SDK's type. KeyError for an unknown name, which the schema excludes."""
     return _PORTABLE.sub(lambda match: types[match.group(1)], text)
 
 

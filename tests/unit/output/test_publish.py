@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from fl_gen.output import publish as publishing
 from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, ManifestError, digest, load
 from fl_gen.output.plan import Action, Plan, PlanError, make_plan

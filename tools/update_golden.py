@@ -1,0 +1,38 @@
+"""Write generated/ and backends/ of the built-in vendors anew: the one command that updates the golden trees.
+
+With --check it writes nothing, prints what differs and exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fl_gen.output.plan import Action
+from fl_gen.workflow import Request, generate, plan_of, prepare
+
+ROOT = Path(__file__).resolve().parents[1]
+VENDORS = ("maca", "mlu")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if something would change")
+    check = parser.parse_args().check
+    changed = 0
+    for vendor in VENDORS:
+        request = Request(vendor=vendor, sdk=("sim",), output=ROOT)
+        plan = plan_of(request, prepare(request)) if check else generate(request, overwrite=True).plan
+        for entry in plan.entries:
+            if entry.action is not Action.IDENTICAL:
+                changed += 1
+                print(f"{entry.action.value:<9} generated/{vendor}/{entry.path}")
+    if check and changed:
+        print("the golden trees are out of date: run `make golden` and review the diff")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
