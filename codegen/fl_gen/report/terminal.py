@@ -131,10 +131,12 @@ def next_steps(request: Request, resolved: Resolved) -> list[str]:
     layout = resolved.backend.vendor.sdk
     lines = ["next"]
     if resolved.backend.sdk.simulated:
-        lines.append(f"  fl-gen sim build {vendor} --out build/sim    # the test double that this was made for, as libraries")
+        build = f"fl-gen sim build {vendor} --version {resolved.backend.sdk.version} --out build/sim"
+        lines.append(f"  {build}    # the test double, as libraries")
         if layout.environment:
             lines.append(f"  export {layout.environment[0]}=$PWD/build/sim")
-    lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor} && ninja -C build")
+    lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor}")
+    lines.append("  cmake --build build")
     slow = _first_kernels(resolved.backend)
     if slow:
         lines.append(f"  fl-gen kernel new {vendor} {slow[0]}    # the first kernel of your own")
