@@ -85,7 +85,8 @@ TEST_F(ExitTest, InjectionFromTheEnvironment) {
 TEST_F(ExitTest, Environment) {
     EXPECT_EQ(RunChild("-u FL_SIM_DEVICES -u FL_SIM_MEMORY_MB", "environment").output,
               "devices 2\nmemory 512\nphysical 0\n");
-    EXPECT_EQ(RunChild("FL_SIM_DEVICES=3 FL_SIM_MEMORY_MB=16", "environment").output, "devices 3\nmemory 16\nphysical 0\n");
+    EXPECT_EQ(RunChild("FL_SIM_DEVICES=3 FL_SIM_MEMORY_MB=16", "environment").output,
+              "devices 3\nmemory 16\nphysical 0\n");
     for (const char *bad : {"-1", "65", "x", "2x", " 2", "99999999999999999999999"}) {
         const Outcome outcome = RunChild("FL_SIM_DEVICES='" + std::string(bad) + "'", "environment");
         EXPECT_EQ(outcome.output.substr(0, outcome.output.find('\n')),
