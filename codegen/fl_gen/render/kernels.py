@@ -1,4 +1,4 @@
-"""The files below src/kernels, and the once-files that hand-written kernels begin with. Pure functions of the backend."""
+"""The files below src/kernels, and the once-files that hand-written kernels begin with: pure functions of the model."""
 
 from __future__ import annotations
 
