@@ -82,8 +82,8 @@ Result MallocAsync(void **pointer, std::size_t bytes, Handle stream, Handle pool
     std::shared_ptr<Block> block;
     result = device.arena.Allocate(bytes, account, true, &block);
     if (result == Result::kOutOfMemory && !OnWorkerThread()) {
-        // Memory that the stream is about to free can be used by an allocation ordered behind it. Without a pending free
-        // the second try still matters: the free may have run since the first one.
+        // Memory that the stream is about to free can be used by an allocation ordered behind it. Without a pending
+        // free the second try still matters: the free may have run since the first one.
         const Result waited = device.arena.HasPendingFrees() ? target->Synchronize() : Result::kSuccess;
         if (waited != Result::kSuccess) {
             return waited;
