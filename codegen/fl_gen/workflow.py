@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fl_gen import __version__
 from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, digest, load
@@ -20,6 +21,9 @@ from fl_gen.schema.catalog import Catalog, Schemas
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.paths import data_dir, shown
 from fl_gen.sdk.items import ProbeReport
+
+if TYPE_CHECKING:
+    from fl_gen.render.verify import Verified
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ class Prepared:
     files: dict[str, str]
     once: dict[str, str]
     manifest: Manifest
+    verified: Verified | None = None
 
 
 @dataclass(frozen=True)
@@ -132,10 +137,12 @@ def prepare(request: Request) -> Prepared:
         style = (data_dir() / "templates" / request.framework / "clang-format.yaml").read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
         files = format_tree(files, style, cache)
+    verified = None
     if request.verify:
-        from fl_gen.sdk.verify import verify
+        from fl_gen.render.verify import Sources, verify
 
-        verify(files, resolved, rendered.sources)
+        sources = Sources(rendered.sources, tuple(root / request.framework for root in roots), request.generated)
+        verified = verify(files, resolved.backend, sources, resolved.include_dirs, resolved.memory)
     manifest = Manifest(
         generator=__version__,
         vendor=request.vendor,
@@ -157,7 +164,7 @@ def prepare(request: Request) -> Prepared:
             for path, text in files.items()
         },
     )
-    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest)
+    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
 
 
 def plan_of(request: Request, prepared: Prepared) -> Plan:

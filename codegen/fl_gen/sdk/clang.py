@@ -56,6 +56,7 @@ ENVIRONMENT = (
 ERROR = 3
 FATAL = 4
 DETAILED_PREPROCESSING = 0x01
+_PRECOMPILE = 0x02 | 0x10  # incomplete, for serialization
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,18 @@ class Parsed:
         return tuple(chain)
 
 
-def parse(main: str, text: bytes, arguments: Sequence[str], files: Mapping[str, str], detailed: bool = False) -> Parsed:
-    """Parse `text` under the name `main`; `files` are further in-memory files. SdkError if libclang gives up."""
+def parse(
+    main: str,
+    text: bytes,
+    arguments: Sequence[str],
+    files: Mapping[str, str],
+    detailed: bool = False,
+    precompile: bool = False,
+) -> Parsed:
+    """Parse `text` under the name `main`; `files` are further in-memory files. SdkError if libclang gives up.
+
+    `precompile` makes a unit that `save` can write, to be given to later parses by `-include-pch`.
+    """
     cindex = load()
     unsaved = [(main, text), *files.items()]
     with clean_environment():
@@ -119,7 +130,7 @@ def parse(main: str, text: bytes, arguments: Sequence[str], files: Mapping[str, 
                 main,
                 args=[*FLAGS, *arguments],
                 unsaved_files=unsaved,
-                options=DETAILED_PREPROCESSING if detailed else 0,
+                options=(DETAILED_PREPROCESSING if detailed else 0) | (_PRECOMPILE if precompile else 0),
             )
         except cindex.TranslationUnitLoadError as error:
             raise SdkError(
@@ -127,6 +138,14 @@ def parse(main: str, text: bytes, arguments: Sequence[str], files: Mapping[str, 
                 "check the include folders, or reinstall it: pip install --force-reinstall libclang==18.1.1",
             ) from error
     return Parsed(unit, tuple(_messages(unit.diagnostics)))
+
+
+def save(parsed: Parsed, path: str) -> None:
+    """Write a unit that was parsed with `precompile` to `path`. SdkError if it cannot be written."""
+    try:
+        parsed.unit.save(path)
+    except load().TranslationUnitSaveError as error:
+        raise SdkError(f"{path}: libclang could not save: {error}", "look at the space of the temporary folder") from error
 
 
 def _messages(diagnostics: Any) -> Iterator[Message]:
