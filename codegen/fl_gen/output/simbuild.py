@@ -30,7 +30,8 @@ RECORD = "fl-sim.json"
 SANITIZERS = frozenset({"address", "undefined", "leak", "thread"})
 _SHOWN = 30  # lines of compiler output that a message shows
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
-_PLAIN_FLAGS = ("-std=c++20", "-O1", "-g", "-fPIC", "-Wall", "-Wextra")
+_PLAIN_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-Wall", "-Wextra")
+_SANITIZER_FLAGS = ("-fno-omit-frame-pointer", "-g1")  # names and lines in a sanitizer's reports
 _QUIET_FLAGS = ("-Wno-unused-parameter", "-Wno-unused-function")
 
 
@@ -157,7 +158,8 @@ def _engine_digest(engine: Path, compiler: str, sanitize: str) -> str:
     for source in sorted(p for p in sources if "tests" not in p.relative_to(engine).parts):
         digest.update(str(source.relative_to(engine)).encode() + b"\0" + source.read_bytes() + b"\0")
     version = subprocess.run([*shlex.split(compiler), "--version"], capture_output=True, text=True, check=False).stdout
-    digest.update(f"{compiler}\0{version}\0{sanitize}\0{os.environ.get('CXXFLAGS', '')}".encode())
+    flags = " ".join((*_PLAIN_FLAGS, *(_SANITIZER_FLAGS if sanitize else ())))
+    digest.update(f"{compiler}\0{version}\0{flags}\0{sanitize}\0{os.environ.get('CXXFLAGS', '')}".encode())
     return digest.hexdigest()
 
 
@@ -242,9 +244,12 @@ class _Job:
         with tempfile.TemporaryDirectory(prefix=".make.", dir=archive.parent) as scratch:
             include = ["-I", str(self.engine / "include"), "-I", str(self.engine / "src")]
             commands, objects = [], []
-            for source in sorted((self.engine / "src").glob("*.cc")):
-                objects.append(str(Path(scratch) / f"{source.stem}.o"))
-                commands.append([*self._flags(), *include, "-c", str(source), "-o", objects[-1]])
+            # Most of the time goes into the standard headers, so the sources are joined: one unit for each job.
+            for index, sources in enumerate(_shares(sorted((self.engine / "src").glob("*.cc")), self.options.jobs)):
+                unit = Path(scratch) / f"engine_{index}.cc"
+                unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+                objects.append(str(unit.with_suffix(".o")))
+                commands.append([*self._flags(), *include, "-c", str(unit), "-o", objects[-1]])
             with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, self.options.jobs)) as pool:
                 for finished in [pool.submit(_run, command, {}) for command in commands]:
                     finished.result()
@@ -254,7 +259,7 @@ class _Job:
 
     def _flags(self) -> list[str]:
         flags = [*shlex.split(self.compiler), *_PLAIN_FLAGS, *shlex.split(os.environ.get("CXXFLAGS", "")), "-pthread"]
-        return [*flags, f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer"] if self.sanitize else flags
+        return [*flags, f"-fsanitize={self.sanitize}", *_SANITIZER_FLAGS] if self.sanitize else flags
 
     def _with_cmake(self, cmake: str, archive: Path | None) -> None:
         build = self.stage / "build"
@@ -269,7 +274,7 @@ class _Job:
             f"-DFL_SIM_ENGINE_ARCHIVE={archive or ''}",
             f"-DSANITIZE={self.sanitize}",
             "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-            "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g",
+            "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1",
         ]
         _run(command, {"CXX": self.compiler})
         _run([cmake, "--build", str(build), "--parallel", str(self.options.jobs)], {})
@@ -290,6 +295,17 @@ class _Job:
             else:
                 command += [str(path) for path in sorted((self.engine / "src").glob("*.cc"))]
             _run([*command, "-lrt", "-Wl,-rpath,$ORIGIN", "-o", str(target / f"lib{name}.so")], {})
+
+
+def _shares(sources: Sequence[Path], count: int) -> list[list[Path]]:
+    """`sources` in at most `count` lists of about the same size in bytes, each in the given order."""
+    shares: list[list[Path]] = [[] for _ in range(max(1, count))]
+    sizes = [0] * len(shares)
+    for source in sorted(sources, key=lambda path: -path.stat().st_size):
+        least = sizes.index(min(sizes))
+        shares[least].append(source)
+        sizes[least] += source.stat().st_size
+    return [sorted(share) for share in shares if share]
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
