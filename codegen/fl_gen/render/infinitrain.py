@@ -19,8 +19,8 @@ from fl_gen.schema.name import Name
 
 FRAMEWORK = "infinitrain"
 _SUFFIX = ".j2"
-# Folders that hold no output of their own: macro libraries, and templates that kernels.py renders once per category or op.
-_LIBRARIES = ("_macros/", "native/", "scaffold/", "src/kernels/")
+# What makes no output by its path: macro libraries, and templates that kernels.py and op_tests.py render from the ops.
+_LIBRARIES = ("_macros/", "native/", "scaffold/", "src/kernels/", "tests/test_ops")
 _ONCE = "backends/"
 # A file whose path contains the key is made only if the SDK has the group.
 _NEEDS_GROUP = {"{ccl}": "ccl", "src/ccl/": "ccl"}
@@ -53,6 +53,7 @@ class Rendered:
 def render_infinitrain(backend: Backend, roots: Sequence[Path]) -> Rendered:
     """Render every file of `backend`. `roots` are template roots, a user's overlays before the shipped one."""
     from fl_gen.render.kernels import kernel_files, native_files
+    from fl_gen.render.op_tests import op_test_files
 
     trees = tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
     environment = environment_for(trees)
@@ -60,7 +61,7 @@ def render_infinitrain(backend: Backend, roots: Sequence[Path]) -> Rendered:
     generated: dict[str, str] = {}
     sources: dict[str, tuple[str, tuple[str, ...]]] = {}
     once: dict[str, str] = {}
-    for file in [*tree_files(backend, trees), *kernel_files(backend)]:
+    for file in [*tree_files(backend, trees), *kernel_files(backend), *op_test_files(backend)]:
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
         generated[file.path] = mark(render_file(environment, merged), file)
         sources[file.path] = (file.template, file.nodes)
