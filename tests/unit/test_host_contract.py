@@ -220,6 +220,52 @@ def test_headers_agree_with_the_framework(headers: dict[str, str], tmp_path: Pat
         assert extra <= ADDED, f"{name}: {extra}"
 
 
+@pytest.mark.skipif(not FRAMEWORK, reason="INFINITRAIN_SOURCE_DIR does not name a checkout of the framework")
+def test_op_schemas_agree_with_the_kernels_of_the_framework() -> None:
+    """The compiler compares each signature: the dispatcher casts function pointers, so nothing else ever would."""
+    from clang import cindex
+
+    sources = sorted((Path(FRAMEWORK) / "infini_train" / "src" / "kernels" / "cpu").glob("*.cc"))
+    texts = {path: path.read_text(encoding="utf-8") for path in sources}
+    defined = set(re.findall(r"^REGISTER_CPU_\w+KERNEL\((\w+)\)", "\n".join(texts.values()), re.MULTILINE))
+    assert len(defined) > 90
+    lines = [f'#include "{path}"' for path in sources]
+    checked: dict[int, str] = {}
+    for file in sorted((INTERFACE.parent / "ops").glob("*.yaml")):
+        for op in yaml.safe_load(file.read_text(encoding="utf-8"))["ops"]:
+            if op["name"] not in defined:
+                continue
+            types = ", ".join(param["type"] for param in op["params"])
+            lines.append(
+                "namespace infini_train { static_assert(std::is_same_v<decltype(&kernels::cpu::"
+                f"{op['name']}), {op['returns']} (*)({types})>); }}"
+            )
+            checked[len(lines)] = op["name"]
+    assert set(checked.values()) == defined
+    arguments = ["-xc++", "-std=c++20", f"-I{FRAMEWORK}", "-I/memory", "-ferror-limit=0"]
+    resources = sorted(Path("/usr/lib").glob("llvm-*/lib/clang/*"))
+    if resources:
+        arguments += ["-resource-dir", str(resources[-1])]
+    # Bodies do not matter, so what only they use may be empty; nor do helpers of one name in files that are read as one.
+    empty = [(f"/memory/{header}", "") for header in ("Eigen/Dense", "format")]
+    unit = cindex.Index.create().parse(
+        "probe.cc",
+        args=arguments,
+        unsaved_files=[("probe.cc", "\n".join(lines) + "\n"), *empty],
+        options=cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES,
+    )
+    wrong = {
+        checked[diagnostic.location.line]: diagnostic.spelling
+        for diagnostic in unit.diagnostics
+        if diagnostic.severity >= cindex.Diagnostic.Error
+        and str(diagnostic.location.file) == "probe.cc"
+        and diagnostic.location.line in checked
+    }
+    assert not wrong
+    fatal = [d.spelling for d in unit.diagnostics if d.severity == cindex.Diagnostic.Fatal]
+    assert not fatal, "nothing after it was read"
+
+
 # --- the host --------------------------------------------------------------------------------------------------------
 
 TOOLS = [shutil.which(tool) for tool in ("cmake", "ninja", "c++", "nm")]

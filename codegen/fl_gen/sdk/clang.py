@@ -145,7 +145,7 @@ def save(parsed: Parsed, path: str) -> None:
     try:
         parsed.unit.save(path)
     except load().TranslationUnitSaveError as error:
-        raise SdkError(f"{path}: libclang could not save: {error}", "look at the space of the temporary folder") from error
+        raise SdkError(f"{path}: libclang could not save: {error}", "make room in the temporary folder") from error
 
 
 def _messages(diagnostics: Any) -> Iterator[Message]:
