@@ -100,7 +100,10 @@ def demo(vendor: str, work: Path) -> int:
     output = steps.run(
         "train on the device",
         [str(build / "train_mlp")],
-        {f"INFINI_{vendor.upper()}_FALLBACK": "silent", f"INFINI_{vendor.upper()}_OP_STATS": str(stats)},
+        {
+            f"INFINI_{vendor.upper()}_FALLBACK_MODE": "silent",
+            f"INFINI_{vendor.upper()}_FALLBACK_STATISTICS": str(stats),
+        },
     )
     facts: dict[str, object] = {}
     losses: dict[str, list[float]] = {}

@@ -62,12 +62,13 @@ def sdk_line(resolved: Resolved) -> str:
 def groups_table(backend: Backend) -> list[str]:
     """One line per group of the SDK: found, or left out and why."""
     lines = []
+    width = max(len(group.title) for group in backend.vendor.groups.values())
     for key, group in backend.vendor.groups.items():
         present = backend.has_group(key)
         state = "found" if present else f"left out: no {group.headers[0]}"
         if any(library in backend.sdk.libraries_missing for library in group.libraries):
             state += f"; library not found: {', '.join(group.libraries)}"
-        lines.append(f"group    {key:<8} {group.title:<8} {state}")
+        lines.append(f"group    {key:<8} {group.title:<{width}} {state}")
     return lines
 
 
