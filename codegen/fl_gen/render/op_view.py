@@ -155,7 +155,10 @@ class OpView:
     def subject(self) -> str:
         """The argument whose device is the device of the call."""
         roles = ("input", "index", "inout", "output")
-        return next(param.name for param in self.resolved.op.params if param.has_tensors and param.role in roles)
+        candidates = [param for param in self.resolved.op.params if param.has_tensors and param.role in roles]
+        # An argument that may be left out tells nothing as long as there is another one.
+        sure = [param for param in candidates if not param.bare_type.startswith("std::optional<")] or candidates
+        return sure[0].name if sure[0].type.count("std::vector<") == 1 else _first_tensor(sure[0])
 
     @property
     def dtype_lines(self) -> list[str]:
@@ -239,8 +242,15 @@ class OpView:
 
 
 def dtype_of(param: OpParam) -> str:
-    """The dtype of a tensor argument, of its first tensor if it holds several."""
-    return f"{param.name}->Dtype()" if param.is_tensor else f"{param.name}.front()->Dtype()"
+    """The dtype of a tensor argument, of its first tensor if it holds several, as C++."""
+    return f"{_first_tensor(param)}->Dtype()"
+
+
+def _first_tensor(param: OpParam) -> str:
+    """The first tensor in an argument."""
+    if param.bare_type.startswith("std::optional<"):
+        return f"{param.name}.value()"
+    return param.name + ".front()" * param.type.count("std::vector<")
 
 
 def _owning(param: OpParam) -> bool:

@@ -105,6 +105,42 @@ def test_tensors_of_which_only_the_shape_is_read_are_not_copied(make_backend: Ma
     assert "ToHost" not in wrapper(files["src/kernels/fallback/fill.cc"], "Fill")
 
 
+ODD_OP = """\
+schema: 1
+category: odd
+ops:
+  - name: OddForward
+    doc: A kernel with every shape of argument.
+    returns: "std::tuple<std::vector<std::shared_ptr<Tensor>>, std::optional<std::shared_ptr<Tensor>>>"
+    params:
+      - {name: extra, type: "const std::optional<std::shared_ptr<Tensor>> &"}
+      - {name: lists, type: "const std::vector<std::vector<std::shared_ptr<Tensor>>> &"}
+      - {name: index, type: "const std::shared_ptr<Tensor> &", role: index}
+      - {name: call, type: double}
+    strategy: fallback
+    cpu: framework
+    dtypes: [floating]
+    index_dtypes: [int64]
+    output_dtype: [same(lists), same(lists)]
+    source: a test
+"""
+
+
+def test_wrapper_of_a_kernel_with_odd_arguments(
+    make_backend: MakeBackend, framework: Framework, tmp_path: Path
+) -> None:
+    text = rendered(make_backend("mlu", with_op(framework, tmp_path, ODD_OP)))["src/kernels/fallback/odd.cc"]
+    # `call` is a parameter here, so the wrapper's own variable is called otherwise.
+    assert wrapper(text, "OddForward") == (
+        "FallbackCall call_(Op::kOddForward, lists.front().front());\n"
+        "const auto extra_host = call_.ToHost(extra);\n"
+        "const auto lists_host = call_.ToHost(lists);\n"
+        "const auto index_host = call_.IndexToHost(index);\n"
+        "const auto result = call_.Cpu<decltype(OddForward)>(extra_host, lists_host, index_host, call);\n"
+        "return call_.ToDevice(result, {lists.front().front()->Dtype(), lists.front().front()->Dtype()});"
+    )
+
+
 def test_every_kernel_is_registered_once(make_backend: MakeBackend, framework: Framework) -> None:
     for vendor in ("mlu", "maca"):
         lines = rendered(make_backend(vendor))["src/kernels/register_kernels.cc"].splitlines()
