@@ -14,6 +14,7 @@ BESPOKE: Mapping[str, tuple[str, ...]] = {
     "gemm": ("Gemm",),
 }
 _BESPOKE_OPS = frozenset(name for names in BESPOKE.values() for name in names)
+_WIDTH = 120  # columns of the framework's style
 _GROUP_CONSTANTS = {"floating": "kFloating", "numeric": "kNumeric", "all": "kAll"}
 
 
@@ -61,6 +62,21 @@ class OpView:
         return f"{self.returns} {self.name}({params})"
 
     definition_head = declaration
+
+    @property
+    def wrapped_head(self) -> str:
+        """The declaration broken behind commas and aligned at the bracket, for files that no formatter sees."""
+        opening = f"{self.returns} {self.name}("
+        params = [declare(param.type, param.name) for param in self.resolved.op.params]
+        lines, line = [], opening
+        for position, param in enumerate(params):
+            piece = param + (", " if position + 1 < len(params) else ")")
+            if len(line + piece.rstrip()) + 2 > _WIDTH and line != opening:
+                lines.append(line.rstrip())
+                line = " " * len(opening)
+            line += piece
+        lines.append(line if params else line + ")")
+        return "\n".join(lines)
 
     # -- the table -----------------------------------------------------------------------------------------------------
 

@@ -272,9 +272,10 @@ def test_scaffold_has_the_exact_signature(make_backend: MakeBackend) -> None:
     assert file.path == "kernels/sigmoid_backward.mlu"
     text = text_of(backend, file)
     assert (
-        "std::shared_ptr<Tensor> SigmoidBackward(const std::shared_ptr<Tensor> &output, "
-        "const std::shared_ptr<Tensor> &grad_output) {"
+        "std::shared_ptr<Tensor> SigmoidBackward(const std::shared_ptr<Tensor> &output,\n"
+        "                                        const std::shared_ptr<Tensor> &grad_output) {\n"
     ) in text
+    assert max(len(line) for line in text.splitlines()) <= 120
     assert "- {op: SigmoidBackward, file: sigmoid_backward.mlu}" in text
     assert scaffold_file(make_backend("maca"), "Gemm").path == "kernels/gemm.maca"
     with pytest.raises(ValueError, match="view"):
