@@ -152,6 +152,22 @@ def test_a_framework_whose_headers_do_not_parse_stops_the_run(
         check(resolved, rendered, units, INFINITRAIN_SOURCE_DIR=str(tmp_path))
 
 
+def test_a_checkout_brings_its_own_eigen(backend: tuple[Resolved, Rendered], tmp_path: Path) -> None:
+    from fl_gen.render.contract import render_contract, write_contract
+
+    resolved, rendered = backend
+    write_contract(render_contract(resolved.backend.framework.interface), tmp_path)
+    eigen = tmp_path / "third_party" / "eigen" / "Eigen"
+    eigen.mkdir(parents=True)
+    (eigen / "Dense").write_text("namespace Eigen { struct FromSubmodule {}; }\n", encoding="utf-8")
+    tensor = tmp_path / "infini_train" / "include" / "tensor.h"
+    text = tensor.read_text(encoding="utf-8")
+    use = "inline Eigen::FromSubmodule TensorUsesEigen() { return {}; }\n"
+    tensor.write_text(f'#include "Eigen/Dense"\n{text}{use}', encoding="utf-8")
+    units = only(rendered.generated, "src/backend.cc")
+    assert check(resolved, rendered, units, INFINITRAIN_SOURCE_DIR=str(tmp_path)).units == 1
+
+
 def test_without_glog_one_message_says_so(
     backend: tuple[Resolved, Rendered], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

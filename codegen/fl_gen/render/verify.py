@@ -92,7 +92,8 @@ def verify(
         units = [path for path in units if not path.startswith("tests/")]
     own = {f"{_TREE}/{path}": text for path, text in files.items() if path.endswith((".h", ".cc"))}
     everything = {**system.files, **memory, **framework_files, **own}
-    arguments = [*_FLAGS, *_folders(framework_dir, include_dirs, system.dirs)]
+    libraries = _libraries(framework_dir, system.dirs)
+    arguments = [*_FLAGS, *_folders(framework_dir, include_dirs, (*libraries, *system.dirs))]
     tests = any(path.startswith("tests/") for path in units)
     prefix = _prefix(files, [*memory, *_sdk_headers(backend)], headers, tests)
     with tempfile.TemporaryDirectory(prefix="fl-gen-") as folder:
@@ -173,6 +174,12 @@ def _framework(backend: Backend, environ: Mapping[str, str]) -> tuple[str, str, 
     return source, source, {}, [path for path in headers if os.path.isfile(os.path.join(source, path))]
 
 
+def _libraries(framework: str, system: Sequence[str]) -> list[str]:
+    """Include folders of what a checkout's own headers include: Eigen, from its submodules or from this machine."""
+    folders = [os.path.join(framework, "third_party", "eigen"), *(os.path.join(folder, "eigen3") for folder in system)]
+    return [folder for folder in folders if os.path.isfile(os.path.join(folder, "Eigen", "Dense"))]
+
+
 def _folders(framework: str, sdk: Sequence[str], system: Sequence[str]) -> list[str]:
     own = [part for folder in _INCLUDE_FOLDERS for part in ("-I", f"{_TREE}/{folder}")]
     return [*own, "-I", framework, *(part for folder in (*sdk, *system) for part in ("-isystem", folder))]
@@ -201,7 +208,7 @@ def _precompile(prefix: bytes, arguments: Sequence[str], files: Mapping[str, str
         place = f"{first.place.file.removeprefix(_FRAMEWORK + '/')}:{first.place.line}:{first.place.column}"
         raise PrerequisiteError(
             f"{place}: {first.text}\n"
-            f"  = --verify could not read the headers that generated code includes ({framework}; C++ library; glog): "
+            f"  = --verify could not read the headers that generated code includes ({framework}; C++ library; glog; Eigen): "
             "nothing was checked and nothing was written"
         )
     clang.save(parsed, target)
