@@ -208,8 +208,8 @@ def _precompile(prefix: bytes, arguments: Sequence[str], files: Mapping[str, str
         place = f"{first.place.file.removeprefix(_FRAMEWORK + '/')}:{first.place.line}:{first.place.column}"
         raise PrerequisiteError(
             f"{place}: {first.text}\n"
-            f"  = --verify could not read the headers that generated code includes ({framework}; C++ library; glog; Eigen): "
-            "nothing was checked and nothing was written"
+            f"  = --verify could not read the headers that generated code includes ({framework}; C++ library; glog; "
+            "Eigen): nothing was checked and nothing was written"
         )
     clang.save(parsed, target)
 
