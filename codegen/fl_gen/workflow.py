@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fl_gen import __version__
-from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, digest, load
+from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, ManifestError, digest, load
 from fl_gen.output.plan import Plan, make_plan
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.catalog import Catalog, Schemas
-from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.schema.paths import data_dir, shown
 from fl_gen.sdk.items import ProbeReport
 
@@ -117,10 +116,8 @@ def resolve_request(request: Request) -> Resolved:
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
     kernels = request.backends / "kernels.yaml"
-    native = load_native_kernels(kernels, shown(kernels)).kernels if kernels.exists() else None
-    backend, report = resolve(
-        schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native
-    )
+    native = load_native_kernels(kernels, shown(kernels)).kernels if os.path.lexists(kernels) else None
+    backend, report = resolve(schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native)
     return Resolved(schemas, backend, report, headers, sdk.include_dirs, sdk.memory, sdk.title)
 
 
@@ -130,11 +127,12 @@ def prepare(request: Request) -> Prepared:
     from fl_gen.render.infinitrain import render_infinitrain
 
     resolved = resolve_request(request)
-    roots = (*request.template_dirs, data_dir() / "templates")
+    roots = template_roots(request)
     rendered = render_infinitrain(resolved.backend, roots)
     files, once = rendered.generated, rendered.once
     if request.formatted:
-        style = (data_dir() / "templates" / request.framework / "clang-format.yaml").read_text(encoding="utf-8")
+        styles = [root / request.framework / "clang-format.yaml" for root in roots]
+        style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
         files = format_tree(files, style, cache)
     verified = None
@@ -167,23 +165,45 @@ def prepare(request: Request) -> Prepared:
     return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
 
 
+def template_roots(request: Request) -> tuple[Path, ...]:
+    """The template folders, a user's before the shipped one. Raises FlGenError for one that is none."""
+    for folder in request.template_dirs:
+        if not folder.is_dir():
+            raise FlGenError(
+                f"--templates {shown(folder)}: no such folder\n  = name a folder that holds {request.framework}/"
+            )
+        if not (folder / request.framework).is_dir():
+            raise FlGenError(
+                f"--templates {shown(folder)}: it holds no folder {request.framework}\n"
+                f"  = lay it out as the shipped templates: {request.framework}/<path of the generated file>.j2"
+            )
+    return (*request.template_dirs, data_dir() / "templates")
+
+
 def plan_of(request: Request, prepared: Prepared) -> Plan:
-    """What publishing `prepared` would do to the disk."""
-    return make_plan(request.generated, prepared.files, load(request.generated))
+    """What publishing `prepared` would do to the disk. Raises ManifestError for a folder of another vendor."""
+    manifest = load(request.generated)
+    if manifest is not None and manifest.vendor != request.vendor:
+        raise ManifestError(
+            f"{request.generated / MANIFEST_NAME}:1:1: this is the manifest of {quote(manifest.vendor)}, "
+            f"in the folder of {request.vendor}\n  = move the folder away and generate again"
+        )
+    return make_plan(request.generated, prepared.files, manifest)
 
 
 def generate(request: Request, overwrite: bool = False) -> Outcome:
     """Make the vendor's tree. Raises EditedError, and writes nothing, if a hand edit would be lost."""
-    from fl_gen.output.publish import create_once, locked, publish, recover
+    from fl_gen.output.publish import locked, publish, recover, staged_once
 
     prepared = prepare(request)
-    with locked(request.output / "generated"):
+    with locked(request.output):
         recover(request.generated)
         plan = plan_of(request, prepared)
         if plan.refused and not overwrite:
             raise _edited(request, plan)
-        publish(plan)
-        created, kept = create_once(request.backends, prepared.once)
+        with staged_once(request.backends, prepared.once) as place:
+            publish(plan)
+            created, kept = place()
     return Outcome(prepared, plan, tuple(created), tuple(kept))
 
 
@@ -201,10 +221,11 @@ def scaffold(request: Request, op: str) -> Scaffold:
 
     Raises FlGenError for an unknown op, a view, or a kernel that is there already; nothing is written then.
     """
-    from fl_gen.output.publish import create_once, locked, replace_file
+    from fl_gen.output.publish import locked, replace_file, staged_once
     from fl_gen.render.environment import FileRender, environment_for, render_file
     from fl_gen.render.infinitrain import base_context
     from fl_gen.render.kernels import scaffold_file
+    from fl_gen.schema.kernels import empty_listing, with_entry
     from fl_gen.schema.suggest import suggestion
 
     resolved = resolve_request(request)
@@ -219,28 +240,30 @@ def scaffold(request: Request, op: str) -> Scaffold:
         file = scaffold_file(backend, op)
     except ValueError as error:
         raise FlGenError(str(error)) from error
-    roots = tuple(root / request.framework for root in (*request.template_dirs, data_dir() / "templates"))
+    roots = tuple(root / request.framework for root in template_roots(request))
     environment = environment_for(roots)
     merged = FileRender(file.template, file.path, {**base_context(backend), **file.context}, file.nodes)
     text = render_file(environment, merged)
     listing = request.backends / "kernels.yaml"
-    entry = f"  - {{op: {op}, file: {Path(file.path).name}}}\n"
-    with locked(request.output / "backends"):
-        created, _ = create_once(request.backends, {file.path: text})
-        if not created:
-            raise FlGenError(f"{shown(request.backends / file.path)}: there is a file of that name already")
-        listed_new = not listing.exists()
-        replace_file(listing, _with_entry(None if listed_new else listing.read_text(encoding="utf-8"), entry))
+    with locked(request.output):
+        listed_new = not os.path.lexists(listing)
+        # Bytes, not text mode: a person's line ends stay.
+        before = empty_listing() if listed_new else listing.read_bytes().decode("utf-8")
+        after = with_entry(before, shown(listing), op, Path(file.path).name)
+        if os.path.lexists(request.backends / file.path):
+            raise FlGenError(
+                f"{shown(request.backends / file.path)}: there is a file of that name already\n"
+                f"  = list it yourself in {shown(listing)}, or move it away"
+            )
+        with staged_once(request.backends, {file.path: text}) as place:
+            created, _ = place()
+            try:
+                replace_file(listing, after)
+            except BaseException:
+                for path in created:
+                    (request.backends / path).unlink()
+                raise
     return Scaffold(request.backends / file.path, listing, listed_new)
-
-
-def _with_entry(listing: str | None, entry: str) -> str:
-    """`kernels.yaml` with one more entry at its end; everything that is there stays as it is."""
-    if listing is None:
-        return f"schema: 1\nkernels:\n{entry}"
-    text = listing if listing.endswith("\n") else listing + "\n"
-    # An empty list is written `kernels: []` or `kernels:`; both become the head of a block list.
-    return re.sub(r"^kernels:[ \t]*\[\s*\][ \t]*$", "kernels:", text, flags=re.MULTILINE) + entry
 
 
 @dataclass(frozen=True)
@@ -260,6 +283,12 @@ def is_simulated(sdk: Sequence[str]) -> bool:
 
 
 def _find(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
+    simulated = [text for text in request.sdk if is_simulated([text])]
+    if simulated and len(request.sdk) > 1:
+        raise FlGenError(
+            f"--sdk {simulated[0]} is a whole SDK and cannot be combined with another --sdk\n"
+            f"  = give --sdk {simulated[0]} alone, or only paths"
+        )
     return _simulated(request, schemas, catalog) if is_simulated(request.sdk) else _installed(request, schemas)
 
 
@@ -280,9 +309,7 @@ def _simulated(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
     root = f"/__fl_gen_sim__/{request.vendor}-{version.version}/include"
     headers = render_headers(api, wanted)
     present = frozenset(
-        name
-        for name, group in schemas.vendor.groups.items()
-        if all(header in headers for header in group.headers)
+        name for name, group in schemas.vendor.groups.items() if all(header in headers for header in group.headers)
     )
     return _Sdk(
         groups=present,
@@ -341,6 +368,6 @@ def _digest_templates(roots: Sequence[Path], framework: str) -> str:
     for root in roots:
         for path in sorted((root / framework).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                total.update(path.relative_to(root).as_posix().encode() + b"\0")
+                total.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape") + b"\0")
                 total.update(hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).digest())
     return total.hexdigest()

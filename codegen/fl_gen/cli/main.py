@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -39,30 +42,98 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
+    """The exit code of one command; every exception becomes a message here, or was one already."""
     import click
 
     from fl_gen.schema.errors import FlGenError
 
     try:
         result = _group().main(args=args, prog_name="fl-gen", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a full disk or a closed pipe shows here, not while Python shuts down
         return result if isinstance(result, int) else EXIT_DONE
     except FlGenError as error:
-        click.echo(error.render(color=sys.stderr.isatty()), err=True)
+        _say(error.render(color=_coloured()))
         return error.exit_code
     except click.exceptions.Exit as error:
         return error.exit_code
-    except click.Abort:
-        click.echo("fl-gen: interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt):
+        _say("fl-gen: interrupted")
         return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
         return EXIT_STOPPED
-    except KeyboardInterrupt:
-        click.echo("fl-gen: interrupted", err=True)
-        return EXIT_INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        _abandon_output()  # whoever read the output has seen enough, as `head` has
+        return EXIT_DONE
+    except OSError as error:
+        if os.environ.get("FL_GEN_TRACEBACK"):
+            raise
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF):
+            _abandon_output()
+        _say(_os_error(error))
         return EXIT_STOPPED
+    except Exception as error:
+        if os.environ.get("FL_GEN_TRACEBACK"):
+            raise
+        _say(_own_fault(error))
+        return EXIT_STOPPED
+
+
+def _say(text: str) -> None:
+    """Print `text` on the error stream, if there is one."""
+    import click
+
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(text, err=True)
+
+
+def _coloured() -> bool:
+    """Whether messages may carry colours: on a terminal that has them, unless NO_COLOR is set."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _abandon_output() -> None:
+    """Send what is still buffered to nowhere, so that Python does not complain about it at exit."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _os_error(error: OSError) -> str:
+    """What the system refused, where, and what to do about it."""
+    from fl_gen.schema.errors import printable
+
+    remedies = {
+        errno.ENOSPC: "make room on the disk and run again",
+        errno.EACCES: "allow it, or name another place",
+        errno.EPERM: "allow it, or name another place",
+        errno.EROFS: "name a place that can be written",
+        errno.ENAMETOOLONG: "name a shorter path",
+        errno.ELOOP: "repair the symbolic link that leads back to itself",
+        errno.ENOTDIR: "a part of the path is a file: name another place",
+    }
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "fl-gen"
+    remedy = remedies.get(error.errno or 0, "mend that and run again")
+    return printable(f"{where}: {error.strerror or error}\n  = {remedy}")
+
+
+def _own_fault(error: Exception) -> str:
+    """An exception that nobody foresaw: a fault of fl-gen, said so in one message with its place."""
+    from fl_gen.schema.errors import printable
+
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "fl_gen" in code.co_filename:
+            place = f"{os.path.basename(code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    text = " ".join(str(error).split())[:200]
+    return printable(
+        f"fl-gen: internal error: {type(error).__name__}: {text} ({place})\n"
+        "  = this is a fault of fl-gen: please report it, with what FL_GEN_TRACEBACK=1 prints"
+    )
 
 
 def _group() -> click.Group:

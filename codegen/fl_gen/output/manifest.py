@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from fl_gen.schema.errors import FlGenError
 
 MANIFEST_NAME = "manifest.json"
 FORMAT = 1
+_MAX_BYTES = 64 << 20  # some 300,000 files; a bigger file is not one of ours
 
 
 class ManifestError(FlGenError):
@@ -77,21 +79,35 @@ def load(folder: Path) -> Manifest | None:
     """The manifest of `folder`, None if it has none. Raises ManifestError if it is damaged."""
     path = folder / MANIFEST_NAME
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+            raise _damaged(path, "it is not a regular file")
+        if status.st_size > _MAX_BYTES:
+            raise _damaged(path, f"it is larger than {_MAX_BYTES >> 20} MiB")
+        return _parse(json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except NotADirectoryError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}:1:1: the manifest cannot be read: {error}") from error
-    try:
-        return _parse(json.loads(text))
-    except (json.JSONDecodeError, RecursionError, KeyError, TypeError, ValueError) as error:
-        line = getattr(error, "lineno", 1)
+    except OSError as error:
         raise ManifestError(
-            f"{path}:{line}:{getattr(error, 'colno', 1)}: the manifest is damaged ({error}).\n"
-            f"  Restore it from version control, or move the folder away and generate again."
+            f"{path}:1:1: the manifest cannot be read: {error.strerror or error}\n  = allow reading it and run again"
         ) from error
+    except UnicodeDecodeError as error:
+        raise _damaged(path, "it is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise _damaged(path, error.msg, error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise _damaged(path, "it is nested too deeply") from error
+    except KeyError as error:
+        raise _damaged(path, f"the key {error} is missing") from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def _damaged(path: Path, reason: str, line: int = 1, column: int = 1) -> ManifestError:
+    return ManifestError(
+        f"{path}:{line}:{column}: the manifest is damaged: {reason}\n"
+        "  = restore it from version control, or move the folder away and generate again"
+    )
 
 
 def _parse(value: Any) -> Manifest:
@@ -99,10 +115,17 @@ def _parse(value: Any) -> Manifest:
         raise ValueError("not a JSON object")
     if value.get("format") != FORMAT:
         raise ValueError(f"format {value.get('format')!r}, this fl-gen reads {FORMAT}")
+    for key, kind in (("generator", str), ("vendor", str), ("framework", str), ("sdk", dict), ("inputs", dict)):
+        if not isinstance(value[key], kind):
+            raise ValueError(f"{key} has the wrong type")
+    if not isinstance(value["files"], dict):
+        raise ValueError("files is not a map")
     files = {}
     for path, record in value["files"].items():
         if not safe_relative(path):
             raise ValueError(f"the path {path!r} leads out of the folder")
+        if not isinstance(record, dict) or not isinstance(record["nodes"], list):
+            raise ValueError(f"the record of {path!r} has the wrong type")
         files[path] = FileRecord(str(record["sha256"]), str(record["template"]), tuple(map(str, record["nodes"])))
     return Manifest(
         generator=str(value["generator"]),

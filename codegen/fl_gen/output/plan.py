@@ -79,8 +79,8 @@ def make_plan(folder: Path, files: Mapping[str, str], manifest: Manifest | None)
         on_disk = folder / path
         if not os.path.lexists(on_disk):
             continue
-        if _kind(on_disk) != "file":
-            raise PlanError(f"{on_disk}: fl-gen wrote a file here, and now it is a {_kind(on_disk)}: move it away")
+        if kind_of(on_disk) != "file":
+            raise PlanError(f"{on_disk}: fl-gen wrote a file here, and now it is a {kind_of(on_disk)}: move it away")
         entries.append(Entry(Action.STALE if digest_file(on_disk) == record.sha256 else Action.EDITED, path))
     return Plan(folder, tuple(sorted(entries, key=lambda entry: entry.path)), dict(files))
 
@@ -88,7 +88,7 @@ def make_plan(folder: Path, files: Mapping[str, str], manifest: Manifest | None)
 def _action(on_disk: Path, path: str, text: str, recorded: str | None) -> Action:
     if not os.path.lexists(on_disk):
         return Action.CREATE
-    kind = _kind(on_disk)
+    kind = kind_of(on_disk)
     if kind != "file":
         raise PlanError(f"{on_disk}: fl-gen needs a file here and finds a {kind}: move it away")
     try:
@@ -104,7 +104,8 @@ def _action(on_disk: Path, path: str, text: str, recorded: str | None) -> Action
     return Action.UPDATE if current == recorded else Action.EDITED
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
+    """What is at `path`, in a word: file, folder, symbolic link or special file."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return "symbolic link"
@@ -123,6 +124,6 @@ def _refuse_links(folder: Path, files: Mapping[str, str]) -> None:
             seen.add(parent)
             if not os.path.lexists(parent):
                 continue
-            kind = _kind(parent)
+            kind = kind_of(parent)
             if kind != "folder":
                 raise PlanError(f"{parent}: fl-gen needs a folder here and finds a {kind}: move it away")

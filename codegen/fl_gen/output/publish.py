@@ -14,10 +14,10 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from fl_gen.output.plan import Action, Plan
+from fl_gen.output.plan import Action, Plan, kind_of
 from fl_gen.schema.errors import FlGenError
 
 _AT_FDCWD = -100
@@ -36,13 +36,17 @@ def locked(root: Path, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
 
     Raises PublishError when another run holds it for longer than `seconds`.
     """
-    _make_folder(root)
+    try:
+        _make_folder(root)
+        handle = os.open(root, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        where = error.filename or root
+        raise PublishError(f"{where}: cannot be used: {error.strerror or error}. {_remedy(error)}") from error
     if sys.platform == "win32":
         yield
         return
     import fcntl
 
-    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         deadline = time.monotonic() + seconds
         while True:
@@ -63,7 +67,7 @@ def locked(root: Path, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
 
 
 def publish(plan: Plan) -> None:
-    """Make the disk what `plan` says. The caller holds `locked(plan.folder.parent)` and has dealt with `plan.refused`.
+    """Make the disk what `plan` says. The caller holds the lock and has dealt with `plan.refused`.
 
     Does nothing, not even to a time stamp, when the plan changes nothing. Raises PublishError; nothing is half-written.
     """
@@ -97,29 +101,55 @@ def publish(plan: Plan) -> None:
 def create_once(folder: Path, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Create each of `files` (relative path -> text) in `folder` unless something is there. Returns (created, kept).
 
-    These files belong to people: what exists is never opened for writing.
+    These files belong to people: what exists is never opened for writing. Raises PublishError.
     """
+    with staged_once(folder, files) as place:
+        return place()
+
+
+@contextlib.contextmanager
+def staged_once(folder: Path, files: Mapping[str, str]) -> Iterator[Callable[[], tuple[list[str], list[str]]]]:
+    """`create_once` in two steps: the texts are on disk when the block begins, and the yielded function puts them in
+    their places. So a full disk or a file in the way is met before anything else is published.
+
+    Everything waits in one folder beside `folder`; what a killed run left there is removed. Raises PublishError.
+    """
+    stage = folder.with_name(f".{folder.name}{_STAGE_SUFFIX}")
+    try:
+        missing = {path: text for path, text in files.items() if not os.path.lexists(folder / path)}
+        for parent in [folder, *(p for path in missing for p in (folder / path).parents if folder in p.parents)]:
+            if os.path.lexists(parent) and not parent.is_dir():
+                raise PublishError(f"{parent}: fl-gen needs a folder here and finds a {kind_of(parent)}: move it away")
+        _remove(stage)
+        for path, text in missing.items():
+            _make_folder((stage / path).parent)
+            _write(stage / path, text)
+        yield lambda: _place(folder, stage, files)
+    except OSError as error:
+        raise PublishError(
+            f"{error.filename or folder}: cannot be written: {error.strerror or error}. {_remedy(error)}"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            _remove(stage)
+
+
+def _place(folder: Path, stage: Path, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
     created, kept = [], []
     for path, text in sorted(files.items()):
         destination = folder / path
-        if os.path.lexists(destination):
+        if os.path.lexists(destination) or not os.path.lexists(stage / path):
             kept.append(path)
             continue
+        _make_folder(destination.parent)
         try:
-            _make_folder(destination.parent)
-            temporary = destination.with_name(f".{destination.name}.fl-gen-{os.getpid()}")
-            try:
-                _write(temporary, text)
-                os.link(temporary, destination)  # fails if somebody was faster, unlike a rename
-                created.append(path)
-            except FileExistsError:
-                kept.append(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-        except OSError as error:
-            raise PublishError(
-                f"{error.filename or destination}: cannot be written: {error.strerror or error}. {_remedy(error)}"
-            ) from error
+            os.link(stage / path, destination)  # fails if somebody was faster, unlike a rename
+            created.append(path)
+        except FileExistsError:
+            kept.append(path)
+        except OSError:  # another file system (a linked folder), or one without links
+            replace_file(destination, text)
+            created.append(path)
     return created, kept
 
 
@@ -128,6 +158,7 @@ def replace_file(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.fl-gen-{os.getpid()}")
     try:
         _make_folder(path.parent)
+        _remove_abandoned(path)
         try:
             _write(temporary, text)
             if path.exists():
@@ -139,6 +170,28 @@ def replace_file(path: Path, text: str) -> None:
         raise PublishError(
             f"{error.filename or path}: cannot be written: {error.strerror or error}. {_remedy(error)}"
         ) from error
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what killed runs left of `replace_file(path, ...)`: temporary files of processes that are no more."""
+    prefix = f".{path.name}.fl-gen-"
+    for name in os.listdir(path.parent):
+        process = name.removeprefix(prefix)
+        if name.startswith(prefix) and process.isdecimal() and not _alive(int(process)):
+            with contextlib.suppress(OSError):
+                path.with_name(name).unlink()
+
+
+def _alive(process: int) -> bool:
+    if process == os.getpid():
+        return False  # the number came round: this process has written nothing yet
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _stage(plan: Plan, stage: Path) -> None:
@@ -181,7 +234,8 @@ def _carry(source: Path, destination: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    # "x": a link or file that somebody put here is not followed, not truncated.
+    with open(path, "x", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -209,11 +263,15 @@ def _exchange(stage: Path, target: Path) -> None:
 def recover(target: Path) -> None:
     """Finish what a killed run left where the two-rename swap had to be used: bring the old folder back."""
     old = target.with_name(f".{target.name}.fl-gen-old")
-    if old.is_dir():
-        if target.exists():
-            _remove(old)
-        else:
+    try:
+        if old.is_dir() and not old.is_symlink() and not os.path.lexists(target):
             os.rename(old, target)
+        else:
+            _remove(old)
+    except OSError as error:
+        raise PublishError(
+            f"{old}: left by a stopped run, cannot be removed: {error.strerror or error}. {_remedy(error)}"
+        ) from error
 
 
 def _renameat2(stage: Path, target: Path) -> bool:
@@ -236,13 +294,16 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise PublishError(f"{path}: fl-gen needs a folder here and finds a file: move it away") from error
+        kind = kind_of(path) if os.path.lexists(path) else "file in the way"
+        raise PublishError(f"{path}: fl-gen needs a folder here and finds a {kind}: move it away") from error
     except NotADirectoryError as error:
         raise PublishError(f"{path}: a part of this path is a file: choose another output folder") from error
 
 
 def _remove(path: Path) -> None:
-    if os.path.lexists(path):
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif os.path.lexists(path):
         shutil.rmtree(path)
 
 

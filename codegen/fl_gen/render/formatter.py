@@ -63,7 +63,8 @@ def _run(files: Mapping[str, str], style: str) -> dict[str, str]:
         except OSError as error:
             raise FormatterError(f"{binary}: cannot be run: {error.strerror}") from error
         if result.returncode != 0:
-            raise FormatterError(f"clang-format failed on the generated code: {result.stderr.strip()}")
+            lines = list(dict.fromkeys(result.stderr.replace(f"{root}{os.sep}", "").strip().splitlines()))
+            raise FormatterError("clang-format failed on the generated code:\n  " + "\n  ".join(lines[:5]))
         return {path: name.read_text(encoding="utf-8") for path, name in names.items()}
 
 

@@ -7,12 +7,13 @@ names replaced. The exceptions are data: folders that need a group of the SDK, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fl_gen.render.environment import FileRender, environment_for, render_file
+from fl_gen.render.environment import FileRender, TemplateError, environment_for, render_file
 from fl_gen.render.sdk_view import SdkView
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.name import Name
@@ -22,6 +23,8 @@ _SUFFIX = ".j2"
 # What makes no output by its path: macro libraries, and templates that kernels.py and op_tests.py render from the ops.
 _LIBRARIES = ("_macros/", "native/", "scaffold/", "src/kernels/", "tests/test_ops")
 _ONCE = "backends/"
+MANIFEST_NAME = "manifest.json"
+_OUTPUT_NAME = re.compile(r"[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*")
 # A file whose path contains the key is made only if the SDK has the group.
 _NEEDS_GROUP = {"{ccl}": "ccl", "src/ccl/": "ccl"}
 # A file whose path contains the key is the strategy for the operation, and made only if the SDK cannot do it itself.
@@ -61,7 +64,9 @@ def render_infinitrain(backend: Backend, roots: Sequence[Path]) -> Rendered:
     generated: dict[str, str] = {}
     sources: dict[str, tuple[str, tuple[str, ...]]] = {}
     once: dict[str, str] = {}
-    for file in [*tree_files(backend, trees), *kernel_files(backend), *op_test_files(backend)]:
+    files = [*tree_files(backend, trees), *kernel_files(backend), *op_test_files(backend)]
+    _require_apart(files)
+    for file in files:
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
         generated[file.path] = mark(render_file(environment, merged), file)
         sources[file.path] = (file.template, file.nodes)
@@ -103,8 +108,30 @@ def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
         path = template.removesuffix(_SUFFIX)
         for key, value in names.items():
             path = path.replace("{" + key + "}", value)
+        if not _OUTPUT_NAME.fullmatch(path):
+            raise TemplateError(
+                f"{template!r}: this template makes no usable file name\n"
+                f"  = letters, digits and _ . + - /, with {{vendor}} and {{ccl}} as placeholders, and then {_SUFFIX}"
+            )
         found.append(FileRender(template, path))
     return found
+
+
+def _require_apart(files: Sequence[FileRender]) -> None:
+    """Raises TemplateError when two templates make one path (in any case of letters), or a file and its folder."""
+    made: dict[str, FileRender] = {}
+    for file in files:
+        other = made.setdefault(file.path.lower(), file)
+        if other is not file or file.path == MANIFEST_NAME:
+            what = "fl-gen's own manifest" if file.path == MANIFEST_NAME else f"{other.path!r} of {other.template}"
+            raise TemplateError(f"{file.template}: makes {file.path!r}, which is {what}\n  = rename the template")
+    for file in files:
+        for parent in PurePosixPath(file.path.lower()).parents:
+            if str(parent) in made:
+                raise TemplateError(
+                    f"{file.template}: makes {file.path!r}, and {made[str(parent)].template} a file of its folder\n"
+                    "  = rename one of the templates"
+                )
 
 
 def once_files(trees: Iterable[Path]) -> list[FileRender]:

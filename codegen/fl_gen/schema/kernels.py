@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 
+from .errors import Diagnostic, SchemaError
 from .frozen import frozen
 from .location import Location
+from .nodes import Mapping, Node, Scalar, Sequence
 from .ops import DTYPE_GROUPS, expand_dtypes
 from .scalars import RELATIVE_PATH, Choice, Int, Str
 from .spec import Field, ListOf, Nullable, Record, require_unique, validate
 from .values import Ref
 from .vendor import DTYPES
-from .yaml_loader import load
+from .yaml_loader import load, loads
 
 
 @frozen
@@ -70,3 +73,72 @@ def load_native_kernels(path: str | os.PathLike[str], name: str | None = None) -
     """The kernels of a file. Raises SchemaError with everything that is wrong with it, taken by itself."""
     kernels: NativeKernels = validate(SPEC, load(path, name), "a kernels file")
     return kernels
+
+
+def empty_listing() -> str:
+    """A kernels file that lists nothing."""
+    return "schema: 1\nkernels: []\n"
+
+
+def with_entry(text: str, name: str, op: str, file: str) -> str:
+    """The text of a kernels file with one more entry behind the last; all else stays as it is, byte for byte.
+
+    `name` is the path that messages show. Block lists, lists in brackets, comments and either line end are understood.
+    Raises SchemaError when the file is wrong, or so written that the entry would not end up in its list.
+    """
+    node = loads(text, name)
+    before: NativeKernels = validate(SPEC, node, "a kernels file")
+    entry = f"{{op: {op}, file: {file}}}"
+    new_text = _insert(text, node, entry)
+    if new_text is not None:
+        try:
+            after = validate(SPEC, loads(new_text, name), "a kernels file")
+        except SchemaError:
+            after = None
+        if after is not None and _listed(after) == [*_listed(before), (op, file)]:
+            return new_text
+    hint = f"add it yourself: - {entry}"
+    raise SchemaError(
+        [Diagnostic(before.location, "the new kernel cannot be added to this list as it is written", hint)]
+    )
+
+
+def _listed(kernels: NativeKernels) -> list[tuple[str, str]]:
+    return [(str(kernel.op), kernel.file) for kernel in kernels.kernels]
+
+
+def _insert(text: str, root: Node, entry: str) -> str | None:
+    """`text` with `entry` in its list, None for a form that is not understood. The caller reads and compares."""
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    body = text[len(bom) :]
+    newline = "\r\n" if "\r\n" in body else "\n"
+    assert isinstance(root, Mapping)  # the file was validated
+    key, value = root.keys["kernels"], root.values["kernels"]
+    if isinstance(value, Sequence) and value.items:
+        last = value.items[-1]
+        end = _last_character(last)
+        first = body.split("\n")[value.line]
+        if first[value.column : value.column + 1] == "[":
+            close = re.compile(r"[\s}]*").match(body, end)
+            return f"{bom}{body[: close.end()].rstrip()}, {entry}{body[close.end() :]}" if close else None
+        head, line_end, tail = _after_line(body, end)
+        return f"{bom}{head}{line_end or newline}{' ' * value.column}- {entry}{newline}{tail}"
+    # An empty list is written `kernels: []` or `kernels:`; both become the head of a block list.
+    head, line_end, tail = _after_line(body, key.end)
+    line = head[key.index :]
+    head = head[: key.index] + re.sub(r"^([^#\[\]~]*:)[ \t]*(?:\[[ \t]*\]|null|~)?", r"\1", line)
+    return f"{bom}{head}{line_end or newline}  - {entry}{newline}{tail}"
+
+
+def _last_character(node: Node) -> int:
+    """The offset behind the last scalar of a node."""
+    if isinstance(node, Scalar):
+        return node.end
+    children = node.items if isinstance(node, Sequence) else list(node.values.values())
+    return max((_last_character(child) for child in children), default=0)
+
+
+def _after_line(text: str, offset: int) -> tuple[str, str, str]:
+    """The text up to the end of the line of `offset`, that line's end, and the rest."""
+    match = re.compile(r"\r\n?|\n").search(text, offset)
+    return (text, "", "") if match is None else (text[: match.start()], match.group(), text[match.end() :])
