@@ -1,6 +1,8 @@
 # Everything a person runs. Each target sets up what it needs first.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+# The tests and the demo call cmake, ninja and clang-format: those of the environment, not the machine's older ones.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 PYTEST_ARGS ?=
 
 .PHONY: help demo test lint golden bench torture clean
