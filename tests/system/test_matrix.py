@@ -1,0 +1,89 @@
+"""Every vendor's backend, generated, compiled without a warning and run: one test for each suite of the generated tests.
+
+`cases` below keeps the instrumented builds short: they are after memory and order, which few dtypes show as well as all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from .conftest import VARIANTS, built, programs
+from .results import Programs, declared_suites
+
+
+@dataclass(frozen=True)
+class Run:
+    """What of a variant's programs runs. `programs` is a regex of CTest, `cases` a gtest filter, both "" for all."""
+
+    programs: str = ""
+    cases: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def results(self, variant: str) -> Programs:
+        return programs(variant, self.programs, self.cases, self.settings)
+
+
+GENERATED = "^test_(runtime|ops|cncl|mccl|cncl_process|mccl_process)$"
+# Death tests start the program again each time, which costs seconds under a sanitizer and shows nothing new there.
+NO_DEATH = "-*DeathTest.*:*Refusal*:*Failure*"
+ASAN = (
+    ("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=0:detect_stack_use_after_return=1"),
+    ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
+)
+TSAN = (("TSAN_OPTIONS", "halt_on_error=1:second_deadlock_stack=1"),)
+RUNS = {
+    "mlu": Run(),
+    "mlu-asan": Run(GENERATED, NO_DEATH, ASAN),
+    "mlu-tsan": Run("^test_(runtime|cncl|ops)$", NO_DEATH, TSAN),
+    "mlu-6.0": Run("^test_(runtime|ops)$"),
+    "maca": Run(),
+}
+
+
+def _suites(name: str) -> list[str]:
+    return declared_suites(VARIANTS[name].vendor)
+
+
+def _selected(name: str) -> list[str]:
+    """The suites of a run: those of its programs, without the ones that its filter takes out as a whole."""
+    suites = _suites(name)
+    if RUNS[name].cases == NO_DEATH:
+        suites = [suite for suite in suites if not any(word in suite for word in ("DeathTest", "Refusal", "Failure"))]
+    if "process" not in RUNS[name].programs and RUNS[name].programs:
+        suites = [suite for suite in suites if not suite.endswith("ProcessTest")]
+    if name == "mlu-6.0":
+        suites = [suite for suite in suites if not suite.startswith("Cncl")]
+    return suites
+
+
+@pytest.mark.parametrize(
+    ("name", "suite"),
+    [
+        pytest.param(name, suite, marks=pytest.mark.xdist_group(name), id=f"{name}-{suite}")
+        for name in RUNS
+        for suite in _selected(name)
+    ],
+)
+def test_suite(name: str, suite: str) -> None:
+    RUNS[name].results(name).check_suite(suite)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in RUNS])
+def test_programs_end_well(name: str) -> None:
+    """Exit code 0 of each: no test failed, no suite is unknown here, and the simulator found no leak (FL_SIM_LEAKS=fail)."""
+    result = RUNS[name].results(name)
+    assert result.exits, result.output
+    assert {program: end for program, end in result.exits.items() if end != "Passed"} == {}, result.output[-6000:]
+    ran = {case.suite for case in result.cases}
+    assert ran >= set(_selected(name))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("maca-clang", marks=pytest.mark.xdist_group("maca-clang"))],
+)
+def test_compiles_without_a_warning(name: str) -> None:
+    """The variants of RUNS compile as well, or their tests fail; these do nothing else."""
+    assert built(name).programs.is_dir()
