@@ -115,6 +115,7 @@ def staged_once(folder: Path, files: Mapping[str, str]) -> Iterator[Callable[[],
     Everything waits in one folder beside `folder`; what a killed run left there is removed. Raises PublishError.
     """
     stage = folder.with_name(f".{folder.name}{_STAGE_SUFFIX}")
+    parent_is_new = not os.path.lexists(folder.parent)
     try:
         missing = {path: text for path, text in files.items() if not os.path.lexists(folder / path)}
         for parent in [folder, *(p for path in missing for p in (folder / path).parents if folder in p.parents)]:
@@ -132,6 +133,8 @@ def staged_once(folder: Path, files: Mapping[str, str]) -> Iterator[Callable[[],
     finally:
         with contextlib.suppress(OSError):
             _remove(stage)
+            if parent_is_new:
+                folder.parent.rmdir()  # which fails, as it should, when something is in it
 
 
 def _place(folder: Path, stage: Path, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
