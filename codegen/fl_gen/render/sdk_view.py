@@ -148,6 +148,16 @@ class SdkView:
     def statuses(self) -> dict[str, StatusView]:
         return {name: self.status(name) for name in self._backend.statuses}
 
+    @property
+    def inferred(self) -> list[tuple[str, str]]:
+        """Each operation whose binding rests on an inferred fact, with what is known about it and from where."""
+        found = []
+        for choice in self._backend.inferred():
+            assert choice.candidate is not None
+            texts = (choice.candidate.source, choice.candidate.note)
+            found.append((choice.operation.name, "; ".join(str(text) for text in texts if text)))
+        return found
+
     def headers(self, group: str) -> Sequence[str]:
         return self._backend.vendor.groups[group].headers
 
