@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import cache_folder, output_option, sdk_options, vendor_argument
+from fl_gen.cli.options import FOLDER, cache_folder, not_empty, output_option, sdk_options, vendor_argument
 
 
 @click.command()
@@ -15,13 +15,17 @@ from fl_gen.cli.options import cache_folder, output_option, sdk_options, vendor_
 @output_option
 @click.option("--framework", default="infinitrain", show_default=True, help="What the backend plugs into.")
 @click.option(
-    "--require", multiple=True, metavar="GROUP", help="Stop if this part of the SDK (blas, ccl, ...) is not there."
+    "--require",
+    multiple=True,
+    callback=not_empty,
+    metavar="GROUP",
+    help="Stop if this part of the SDK (blas, ccl, ...) is not there.",
 )
 @click.option(
     "--templates",
     "template_dirs",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=FOLDER,
     help="A folder of templates of your own, laid over the shipped ones. May be given several times.",
 )
 @click.option("--verify", is_flag=True, help="Parse every C++ file against the SDK and the framework before writing.")

@@ -36,7 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args in (["--version"], ["-V"]):
         from fl_gen import __version__
 
-        print(f"fl-gen {__version__}")
+        try:
+            print(f"fl-gen {__version__}", flush=True)
+        except BrokenPipeError:
+            _abandon_output()
+        except OSError as error:
+            _abandon_output()
+            _say(_os_error(error))
+            return EXIT_STOPPED
         return EXIT_DONE
     return _run(args)
 

@@ -12,6 +12,28 @@ import click
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class FolderPath(click.Path):
+    """A path that is not empty: `--output "$UNSET"` would otherwise quietly mean the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not os.fspath(value):
+            self.fail("the path is empty: name a folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def not_empty(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuses an empty value among those of an option that may be given several times."""
+    if any(not item.strip() for item in value):
+        raise click.BadParameter("the value is empty: leave the option out, or give it a value", ctx, param)
+    return value
+
+
+FOLDER = FolderPath()
+
+
 def vendor_argument(function: Function) -> Function:
     """The vendor's name."""
     return click.argument("vendor", metavar="VENDOR")(function)
@@ -23,7 +45,7 @@ def sdk_options(function: Function) -> Function:
         "--schemas",
         "schema_dirs",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=FOLDER,
         help="A folder of schemas of your own, laid over the shipped ones. May be given several times.",
     )(function)
     function = click.option(
@@ -32,6 +54,7 @@ def sdk_options(function: Function) -> Function:
     return click.option(
         "--sdk",
         multiple=True,
+        callback=not_empty,
         metavar="PATH|sim[:VERSION]",
         help="Root of the SDK, or the simulated one. Default: the vendor's environment variable, then usual places.",
     )(function)
@@ -51,7 +74,7 @@ def output_option(function: Function) -> Function:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path),
+        type=FOLDER,
         default=Path(os.curdir),
         show_default="the current folder",
         help="Folder in which generated/VENDOR and backends/VENDOR are made.",

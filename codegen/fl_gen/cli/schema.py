@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from fl_gen.cli.options import FOLDER
+
 
 @click.group()
 def schema() -> None:
@@ -14,7 +16,7 @@ def schema() -> None:
 
 @schema.command()
 @click.argument("kind", required=False)
-@click.option("--out", type=click.Path(path_type=Path), help="Folder to write KIND.json into; default: print it.")
+@click.option("--out", type=FOLDER, help="Folder to write KIND.json into; default: print it.")
 def export(kind: str | None, out: Path | None) -> None:
     """Export the JSON Schema of KIND (all kinds with --out), for editors and other tools."""
     from fl_gen.output.publish import replace_file
@@ -41,7 +43,7 @@ def export(kind: str | None, out: Path | None) -> None:
 @schema.command()
 @click.argument("vendors", nargs=-1)
 @click.option("--framework", default="infinitrain", show_default=True, help="Framework to check against.")
-@click.option("--schemas", "schema_dirs", multiple=True, type=click.Path(path_type=Path), help="Schemas of your own.")
+@click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="Schemas of your own.")
 def check(vendors: tuple[str, ...], framework: str, schema_dirs: tuple[Path, ...]) -> None:
     """Check the schema files of VENDORS (default: all) and what they refer to. All problems are reported at once."""
     from fl_gen.schema.catalog import Catalog

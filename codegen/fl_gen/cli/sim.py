@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import cache_folder, vendor_argument
+from fl_gen.cli.options import FOLDER, cache_folder, vendor_argument
 
 
 @click.group()
@@ -16,10 +16,10 @@ def sim() -> None:
 
 @sim.command()
 @vendor_argument
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to build into.")
+@click.option("--out", required=True, type=FOLDER, help="Folder to build into.")
 @click.option("--version", default=None, metavar="VERSION", help="Release to imitate, or the start of its number.")
 @click.option("--sanitize", default="", metavar="LIST", help="Sanitizers to build with: address,undefined or thread.")
-@click.option("--schemas", "schema_dirs", multiple=True, type=click.Path(path_type=Path), help="Schemas of your own.")
+@click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="Schemas of your own.")
 def build(vendor: str, out: Path, version: str | None, sanitize: str, schema_dirs: tuple[Path, ...]) -> None:
     """Build the simulated SDK of VENDOR: headers, libraries and a CMake package."""
     from fl_gen.output.simbuild import SimBuildOptions, build_sim_sdk

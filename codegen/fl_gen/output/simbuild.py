@@ -111,14 +111,23 @@ def build_sim_sdk(
         "sanitize": sanitize,
         "inputs": _digest(files, compiled),
     }
-    out_dir.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        str(out_dir).encode()
+        out_dir.parent.mkdir(parents=True, exist_ok=True)
+    except UnicodeEncodeError as error:
+        raise SimBuildError(f"{out_dir}: compilers need a path in UTF-8; name another folder") from error
+    except OSError as error:
+        raise _cannot_write(out_dir, error) from error
     with _lock(out_dir):
         earlier = _earlier(out_dir)
         wanted_files = [out_dir / api.layout["library"] / f"lib{name}.so" for name in libraries]
         if earlier == record and all(path.is_file() for path in wanted_files):
             return SimBuild(out_dir, version.version, libraries, fresh=False)
         _remove_leftovers(out_dir)
-        stage = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.", dir=out_dir.parent))
+        try:
+            stage = Path(tempfile.mkdtemp(prefix=f".{out_dir.name}.", dir=out_dir.parent))
+        except OSError as error:
+            raise _cannot_write(out_dir, error) from error
         try:
             _write(stage, files)
             job = _Job(stage, api.layout, libraries, engine, compiled, compiler, sanitize, options)
@@ -129,10 +138,16 @@ def build_sim_sdk(
             stage.chmod(0o755)
             _swap(stage, out_dir)
         except OSError as error:
-            raise SimBuildError(f"{out_dir}: cannot be written: {error.strerror} ({error.filename})") from error
+            raise _cannot_write(out_dir, error) from error
         finally:
             shutil.rmtree(stage, ignore_errors=True)
     return SimBuild(out_dir, version.version, libraries, fresh=True)
+
+
+def _cannot_write(out_dir: Path, error: OSError) -> SimBuildError:
+    where = f" ({error.filename})" if error.filename is not None else ""
+    reason = f"{error.strerror or error}{where}"
+    return SimBuildError(f"{out_dir}: cannot be written: {reason}\n  = name another folder with --out, or make room")
 
 
 def _compiler(wanted: str | None) -> str:
@@ -168,10 +183,10 @@ def _earlier(out_dir: Path) -> object:
 
     Raises SimBuildError if the folder is somebody else's.
     """
-    if not out_dir.exists():
+    if not os.path.lexists(out_dir):
         return None
     if not out_dir.is_dir():
-        raise SimBuildError(f"{out_dir}: is a file; name a folder")
+        raise SimBuildError(f"{out_dir}: is no folder; name a folder")
     try:
         return json.loads((out_dir / RECORD).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -338,9 +353,18 @@ def _lock(out_dir: Path) -> Iterator[None]:
     """One build of a folder at a time, also between processes; the lock goes with the process."""
     name = hashlib.sha256(str(out_dir).encode()).hexdigest()[:16]
     path = Path(tempfile.gettempdir()) / f"fl-sim-{os.getuid()}-{name}.lock"
-    with path.open("w", encoding="utf-8") as handle:
+    try:
+        # The name can be guessed: what another user puts there is neither followed nor emptied.
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SimBuildError(
+            f"{path}: cannot be locked: {error.strerror or error}\n  = remove it, or set TMPDIR to a folder of your own"
+        ) from error
+    try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(handle)
 
 
 def _swap(stage: Path, out_dir: Path) -> None:

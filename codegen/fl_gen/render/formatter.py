@@ -44,8 +44,18 @@ def format_tree(files: Mapping[str, str], style: str, cache: Path | None) -> dic
 
 
 def _run(files: Mapping[str, str], style: str) -> dict[str, str]:
+    try:
+        return _run_in(tempfile.gettempdir(), files, style)
+    except OSError as error:
+        raise FormatterError(
+            f"{error.filename or tempfile.gettempdir()}: cannot be written: {error.strerror or error}\n"
+            "  = make room there, set TMPDIR to another folder, or run with --no-format"
+        ) from error
+
+
+def _run_in(parent: str, files: Mapping[str, str], style: str) -> dict[str, str]:
     binary = _binary()
-    with tempfile.TemporaryDirectory(prefix="fl-gen-") as folder:
+    with tempfile.TemporaryDirectory(prefix="fl-gen-", dir=parent) as folder:
         root = Path(folder)
         (root / ".clang-format").write_text(style, encoding="utf-8", newline="\n")
         names = {}

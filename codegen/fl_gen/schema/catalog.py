@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .errors import Diagnostic, FlGenError, SchemaError
+from .errors import Diagnostic, FlGenError, SchemaError, quote
 from .framework import Framework, make_framework
 from .framework_spec import load_interface
 from .frozen import frozen
@@ -162,7 +162,7 @@ class Catalog:
                     return path
         hint = suggestion(name, known)
         places = ", ".join(shown(folder) for folder in self.folders)
-        raise UnknownSchema(f"there is no {what} '{name}' in {places}" + (f"\n  = {hint}" if hint else ""))
+        raise UnknownSchema(f"there is no {what} {quote(name)} in {places}" + (f"\n  = {hint}" if hint else ""))
 
     def _names(self, kind: str, file: str) -> tuple[str, ...]:
         names = set()

@@ -17,6 +17,7 @@ from .scalars import (
     OPERATION_REF,
     QUALIFIED,
     REMARK,
+    TITLE,
     VENDOR_PATTERN,
     WORD,
     Bool,
@@ -215,7 +216,7 @@ SPEC = Record(
     {
         "schema": Field(Int(1, 1), "version of this format", name="version"),
         "framework": Field(Str("a framework name", VENDOR_PATTERN), "its name as fl-gen spells it"),
-        "display_name": Field(Str("a title"), "its name as people write it"),
+        "display_name": Field(TITLE, "its name as people write it"),
         "source": Field(DOC, "the public tree that the facts come from"),
         "device_type": Field(IDENTIFIER, "enumerator of Device::DeviceType that backends register for"),
         "namespaces": Field(_NAMESPACES, "C++ namespaces by role"),

@@ -20,6 +20,10 @@ from .values import Ref, Text
 _MAX_TEXT = 1 << 16  # characters of one C++ text; a whole header does not belong in a schema
 
 
+# What ends a comment too early or continues it; comments are wrapped, so each blank may become a line end.
+_ENDS_COMMENT = re.compile(r"\*/|\\(?:\s|$)")
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
@@ -98,8 +102,11 @@ class Doc(Spec):
         text = " ".join(value.split())
         if not text and not self.optional:
             return check.report(node, f"{label} must be text, not empty")
-        if text.endswith("\\") or "*/" in text:
-            return check.report(node, f"{label} becomes a C++ comment and may not hold '*/' or end in a backslash")
+        if _ENDS_COMMENT.search(text):
+            message = (
+                f"{label} becomes a C++ comment and may not hold '*/', or a backslash at the end or before a blank"
+            )
+            return check.report(node, message)
         return text
 
     def json(self, definitions: Definitions) -> Json:
@@ -263,11 +270,23 @@ def _relative(value: str) -> str:
 
 VENDOR_PATTERN = "[a-z][a-z0-9_]*"
 RESERVED_VENDORS = ("cpu", "cuda", "privateuse1")
+# Words that would hide something where generated code uses the vendor's name: as a namespace beside the framework's,
+# as a macro that compilers predefine, as a CMake target, as a file that Windows keeps for a device.
+_TAKEN_VENDORS = frozenset(
+    """
+    std core kernels infini_train nn utils autograd common optimizers glog google testing sdk main
+    linux unix i386 arm vax sun
+    all clean install test help package
+    con prn aux nul com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9
+    """.split()  # noqa: SIM905
+)
 
 
 def _vendor(value: str) -> Name:
     if value in RESERVED_VENDORS:
         raise ValueError(f"the framework keeps {', '.join(RESERVED_VENDORS)} for itself")
+    if value in _TAKEN_VENDORS:
+        raise ValueError("compilers, build tools or the framework use that word for something else")
     problem = cxx.identifier_problem(value)
     if problem or value.endswith("_"):
         raise ValueError(problem or "it may not end in an underscore")
@@ -298,11 +317,17 @@ CXX_TYPE = Str("a C++ type", None, None, refine=_type)
 HEADER = Str("a header name", _PATH, PATH_HINT, refine=_relative)
 RELATIVE_PATH = Str("a relative path", _PATH, PATH_HINT, refine=_relative)
 ABSOLUTE_PATH = Str("an absolute path", "/[^\\\\\"'$`;*?]*", "begin with / and use no shell characters")
-LIBRARY = Str("a library name", "[A-Za-z0-9_.+-]+", "the name without lib and suffix, as after -l")
+LIBRARY = Str("a library name", "[A-Za-z0-9_][A-Za-z0-9_.+-]*", "the name without lib and suffix, as after -l")
 ENVIRONMENT = Str("the name of an environment variable", "[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _")
 SUFFIX = Str("a file name suffix", "\\.[a-z0-9_]+", "a dot and lower case letters, as .mlu")
 FILE_NAME = Str(
     "a file name", "[A-Za-z0-9_][A-Za-z0-9_.+-]*", "letters, digits, _ . + - and no folder", refine=_relative
+)
+# Printed inside comments and strings of C++, CMake and shell scripts.
+TITLE = Str(
+    "a name as people write it",
+    "[^\"'\\\\$`;@#{}\\[\\]<>*|%]{1,80}",
+    "at most 80 characters, without quotes, backslashes and $ ` ; @ # { } [ ] < > * | %",
 )
 DOC = Doc()
 REMARK = Doc(optional=True)

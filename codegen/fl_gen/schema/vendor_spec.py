@@ -20,6 +20,7 @@ from .scalars import (
     OPERATION_REF,
     RELATIVE_PATH,
     SUFFIX,
+    TITLE,
     VENDOR,
     WORD,
     Bool,
@@ -84,7 +85,7 @@ _SDK = Record(
     "an SDK's layout",
     SdkLayout,
     {
-        "name": Field(Str("the SDK's name"), "what the vendor calls it"),
+        "name": Field(TITLE, "what the vendor calls it"),
         "environment": Field(
             ListOf(ENVIRONMENT, unique=True), "variables that name a root, in the order they are tried"
         ),
@@ -101,7 +102,7 @@ _GROUP = Record(
     Group,
     {
         "name": Field(NAME, "the vendor's own name of the library, in snake_case"),
-        "title": Field(Str("a title"), "the name as people write it"),
+        "title": Field(TITLE, "the name as people write it"),
         "headers": Field(ListOf(HEADER, at_least=1), "headers to include; without the first one the group is absent"),
         "libraries": Field(ListOf(LIBRARY), "libraries to link, without lib and suffix"),
         "required": Field(Bool(), "true: there is no backend without it", False),
@@ -265,7 +266,7 @@ SPEC = Record(
     {
         "schema": Field(Int(1, 1), "version of this format", name="version"),
         "vendor": Field(VENDOR, "canonical name; becomes the name of the provider", name="name"),
-        "title": Field(Str("a title"), "the name as people write it"),
+        "title": Field(TITLE, "the name as people write it"),
         "autocast_dtype": Field(Choice(("bfloat16", "float16")), "dtype of mixed precision when the user names none"),
         "sdk": Field(_SDK, "where the SDK is and how it is laid out"),
         "groups": Field(

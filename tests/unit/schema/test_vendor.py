@@ -151,7 +151,7 @@ MISTAKES = {
         "title: Some Chip",
         "title: true",
         """\
-        file.yaml:3:8: 'title' must be a title, not true
+        file.yaml:3:8: 'title' must be a name as people write it, not true
             3 | title: true
               |        ^~~~
           = as text write "true\"""",
@@ -251,7 +251,7 @@ def test_all_mistakes_at_once(write: Write, failure: Failure) -> None:
     assert messages(failure(load_vendor, write(text))) == [
         "file.yaml:2:9: 'vendor' must be a vendor name, not '9x'",
         "file.yaml:8:11: an item of 'roots' must be an absolute path, not 'opt'",
-        "file.yaml:14:31: 'title' must be a title, not a list",
+        "file.yaml:14:31: 'title' must be a name as people write it, not a list",
         "file.yaml:24:5: unknown key 'macr' in a status domain",
         "file.yaml:37:68: unknown key 'since' in a binding candidate",
     ]
@@ -347,7 +347,7 @@ RUNTIME_MISTAKES = {
     "names that collide": (
         "memory.alloc_async:", "device.co_unt:", "file.yaml:12:3: 'device.co_unt' and 'device.count' get one name in generated code",
     ),
-    "comment that breaks out": ("doc: The number of devices.", "doc: a */ b", "file.yaml:7:10: 'doc' becomes a C++ comment and may not hold '*/' or end in a backslash"),
+    "comment that breaks out": ("doc: The number of devices.", "doc: a */ b", "file.yaml:7:10: 'doc' becomes a C++ comment and may not hold '*/', or a backslash at the end or before a blank"),
 }  # fmt: skip
 
 
