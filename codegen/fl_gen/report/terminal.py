@@ -132,7 +132,10 @@ def next_steps(request: Request, resolved: Resolved) -> list[str]:
     layout = resolved.backend.vendor.sdk
     lines = ["next"]
     if resolved.backend.sdk.simulated:
-        build = f"fl-gen sim build {vendor} --version {resolved.backend.sdk.version} --out build/sim"
+        # Some SDKs do not tell their version; then it is what was asked for, and else the newest, as for --sdk sim.
+        asked = [text.partition(":")[2] for text in request.sdk if text.startswith("sim:")]
+        version = resolved.backend.sdk.version or next(iter(asked), "")
+        build = f"fl-gen sim build {vendor} --out build/sim" + (f" --version {version}" if version else "")
         lines.append(f"  {build}    # the test double, as libraries")
         if layout.environment:
             lines.append(f"  export {layout.environment[0]}=$PWD/build/sim")
