@@ -224,4 +224,6 @@ def check_caught(built: Built, mutation: Mutation, folder: Path) -> None:
     if result.returncode == 0:
         pytest.fail(f"{mutation.name} is not caught by {mutation.case} of {mutation.program}", pytrace=False)
     suite = mutation.case.partition(".")[0].rpartition("/")[2]
-    assert re.search(rf"^\[ RUN      \] .*{suite.strip('*')}", result.stdout, re.MULTILINE), result.stdout + result.stderr
+    assert re.search(rf"^\[ RUN      \] .*{suite.strip('*')}", result.stdout, re.MULTILINE), (
+        result.stdout + result.stderr
+    )

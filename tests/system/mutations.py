@@ -230,8 +230,8 @@ MUTATIONS = (
     Mutation(
         "device_not_restored",
         _RUNTIME,
-        "    const DeviceScope scope(device_);\n    {{ sdk.check(\"stream.synchronize\", \"handle_\") }}",
-        "    SetCurrentDevice(device_);\n    {{ sdk.check(\"stream.synchronize\", \"handle_\") }}",
+        '    const DeviceScope scope(device_);\n    {{ sdk.check("stream.synchronize", "handle_") }}',
+        '    SetCurrentDevice(device_);\n    {{ sdk.check("stream.synchronize", "handle_") }}',
         "test_runtime",
         "Devices.NoCallLeavesAnotherDeviceCurrent",
     ),

@@ -16,7 +16,9 @@ REMEDY = "review the change, then run `make golden` and commit generated/ and ba
 
 
 def _difference(old: str, new: str, path: str) -> str:
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"{path} (committed)", f"{path} (now)", lineterm="")
+    lines = difflib.unified_diff(
+        old.splitlines(), new.splitlines(), f"{path} (committed)", f"{path} (now)", lineterm=""
+    )
     return "\n".join(list(lines)[:60])
 
 
@@ -62,7 +64,9 @@ def _text_files(vendor: str) -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize(("vendor", "others"), [("mlu", ("maca", "metax", "mccl")), ("maca", ("mlu", "cambricon", "cncl", "cnrt"))])
+@pytest.mark.parametrize(
+    ("vendor", "others"), [("mlu", ("maca", "metax", "mccl")), ("maca", ("mlu", "cambricon", "cncl", "cnrt"))]
+)
 def test_no_tree_names_another_vendor(vendor: str, others: tuple[str, ...]) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {name}"
