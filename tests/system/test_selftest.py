@@ -30,7 +30,7 @@ cnclResult_t cnclAllGather(const void *send, void *receive, size_t count, cnclDa
     return Real(&cnclAllGather, "cnclAllGather")(send, receive, Asked("gather") ? count / 2 : count, type, comm, queue);
 }
 // Writing 0 resets nothing.
-cnrtRet_t cnrtMemPoolSetAttribute(cnrtMemPool_t pool, enum cnrtMemPoolAttribute attribute, void *value) {
+cnrtRet_t cnrtMemPoolSetAttribute(cnrtMemPool_t pool, cnrtMemPoolAttr_t attribute, void *value) {
     if (Asked("pool") && attribute == cnrtMemPoolAttrUsedMemHigh) { return cnrtSuccess; }
     return Real(&cnrtMemPoolSetAttribute, "cnrtMemPoolSetAttribute")(pool, attribute, value);
 }
