@@ -243,7 +243,8 @@ def _write(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     if path.suffix in (".bash", ".sh"):
-        path.chmod(path.stat().st_mode | 0o111)
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)  # whoever may read it may run it
 
 
 def _exchange(stage: Path, target: Path) -> None:
@@ -272,9 +273,7 @@ def recover(target: Path) -> None:
         else:
             _remove(old)
     except OSError as error:
-        raise PublishError(
-            f"{old}: left by a stopped run, cannot be removed: {error.strerror or error}. {_remedy(error)}"
-        ) from error
+        raise PublishError(f"{old}: cannot be removed: {error.strerror or error}. {_remedy(error)}") from error
 
 
 def _renameat2(stage: Path, target: Path) -> bool:

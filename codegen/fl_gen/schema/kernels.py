@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+from collections.abc import Iterator
 
 from .errors import Diagnostic, SchemaError
 from .frozen import frozen
@@ -89,14 +91,11 @@ def with_entry(text: str, name: str, op: str, file: str) -> str:
     node = loads(text, name)
     before: NativeKernels = validate(SPEC, node, "a kernels file")
     entry = f"{{op: {op}, file: {file}}}"
-    new_text = _insert(text, node, entry)
-    if new_text is not None:
-        try:
+    for new_text in _insertions(text, node, entry):
+        with contextlib.suppress(SchemaError):
             after = validate(SPEC, loads(new_text, name), "a kernels file")
-        except SchemaError:
-            after = None
-        if after is not None and _listed(after) == [*_listed(before), (op, file)]:
-            return new_text
+            if _listed(after) == [*_listed(before), (op, file)]:
+                return new_text
     hint = f"add it yourself: - {entry}"
     raise SchemaError(
         [Diagnostic(before.location, "the new kernel cannot be added to this list as it is written", hint)]
@@ -107,8 +106,8 @@ def _listed(kernels: NativeKernels) -> list[tuple[str, str]]:
     return [(str(kernel.op), kernel.file) for kernel in kernels.kernels]
 
 
-def _insert(text: str, root: Node, entry: str) -> str | None:
-    """`text` with `entry` in its list, None for a form that is not understood. The caller reads and compares."""
+def _insertions(text: str, root: Node, entry: str) -> Iterator[str]:
+    """`text` with `entry` at each place where the end of its list may be. The caller reads each, and compares."""
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     body = text[len(bom) :]
     newline = "\r\n" if "\r\n" in body else "\n"
@@ -119,15 +118,18 @@ def _insert(text: str, root: Node, entry: str) -> str | None:
         end = _last_character(last)
         first = body.split("\n")[value.line]
         if first[value.column : value.column + 1] == "[":
-            close = re.compile(r"[\s}]*").match(body, end)
-            return f"{bom}{body[: close.end()].rstrip()}, {entry}{body[close.end() :]}" if close else None
+            while (close := re.compile(r"\s*[}\]]").match(body, end)) is not None:
+                end = close.end()
+                yield f"{bom}{body[:end]}, {entry}{body[end:]}"
+            return
         head, line_end, tail = _after_line(body, end)
-        return f"{bom}{head}{line_end or newline}{' ' * value.column}- {entry}{newline}{tail}"
+        yield f"{bom}{head}{line_end or newline}{' ' * value.column}- {entry}{newline}{tail}"
+        return
     # An empty list is written `kernels: []` or `kernels:`; both become the head of a block list.
     head, line_end, tail = _after_line(body, key.end)
     line = head[key.index :]
-    head = head[: key.index] + re.sub(r"^([^#\[\]~]*:)[ \t]*(?:\[[ \t]*\]|null|~)?", r"\1", line)
-    return f"{bom}{head}{line_end or newline}  - {entry}{newline}{tail}"
+    head = head[: key.index] + re.sub(r"^([^#\[\]~]*:)(?:[ \t]*(?:\[[ \t]*\]|null|~))?", r"\1", line)
+    yield f"{bom}{head}{line_end or newline}  - {entry}{newline}{tail}"
 
 
 def _last_character(node: Node) -> int:
