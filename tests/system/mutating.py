@@ -24,14 +24,15 @@ from fl_gen.workflow import Request, prepare
 from .building import CACHE, ROOT, Built, environment, run, succeed, tool
 
 _ATTEMPTS = 3  # a missing wait shows by chance: streams run with random delays
-_SECONDS = 120.0
+_SECONDS = 120.0  # for a program that is intact
 
 
 @dataclass(frozen=True)
 class Mutation:
     """`before` stands once in `file` (below templates/ or schemas/) and becomes `after`; `case` of `program` must then fail.
 
-    `settings` are for the run of the program, both with and without the fault.
+    `settings` are for the run of the program, both with and without the fault. With it the program fails as well if it
+    does not end within `seconds`.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Mutation:
     program: str
     case: str
     settings: tuple[tuple[str, str], ...] = ()
+    seconds: float = 60.0
 
 
 def overlay(mutation: Mutation, folder: Path) -> None:
@@ -126,11 +128,13 @@ def _program_environment(build: Path) -> Mapping[str, Mapping[str, str]]:
     return found
 
 
-def execute(built: Built, program: Path, mutation: Mutation) -> subprocess.CompletedProcess[str]:
+def execute(
+    built: Built, program: Path, mutation: Mutation, seconds: float = _SECONDS
+) -> subprocess.CompletedProcess[str]:
     """Run the mutation's case in `program`. A run that does not end counts as exit code 124."""
     settings = {**_program_environment(built.build)[mutation.program], **dict(mutation.settings)}
     try:
-        return run([program, f"--gtest_filter={mutation.case}"], env=environment(**settings), timeout=_SECONDS)
+        return run([program, f"--gtest_filter={mutation.case}"], env=environment(**settings), timeout=seconds)
     except subprocess.TimeoutExpired as error:
         output = error.stdout.decode(errors="replace") if isinstance(error.stdout, bytes) else ""
         return subprocess.CompletedProcess([], 124, output, "")
@@ -216,11 +220,11 @@ def check_caught(built: Built, mutation: Mutation, folder: Path) -> None:
     """The named case passes without the fault and fails with it."""
     check_intact(built, mutation)
     program = mutant(built, mutation, folder)
-    result = execute(built, program, mutation)
+    result = execute(built, program, mutation, mutation.seconds)
     for _ in range(_ATTEMPTS - 1):
         if result.returncode != 0:
             break
-        result = execute(built, program, mutation)
+        result = execute(built, program, mutation, mutation.seconds)
     if result.returncode == 0:
         pytest.fail(f"{mutation.name} is not caught by {mutation.case} of {mutation.program}", pytrace=False)
     suite = mutation.case.partition(".")[0].rpartition("/")[2]
