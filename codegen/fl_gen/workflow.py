@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from fl_gen.render.verify import Verified
 
 
+# C++ files of a backend after which clang-format begins with them, about half.
+_FIRST_BATCH = 48
+
+
 @dataclass(frozen=True)
 class Request:
     """What the user asked for.
@@ -123,18 +127,21 @@ def resolve_request(request: Request) -> Resolved:
 
 def prepare(request: Request) -> Prepared:
     """Render every file of the backend. Nothing is written."""
-    from fl_gen.render.formatter import PINNED_VERSION, format_tree
+    from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
     from fl_gen.render.infinitrain import render_infinitrain
 
     resolved = resolve_request(request)
     roots = template_roots(request)
-    rendered = render_infinitrain(resolved.backend, roots)
-    files, once = rendered.generated, rendered.once
+    compiled = request.cache / "templates" if request.cache is not None else None
     if request.formatted:
         styles = [root / request.framework / "clang-format.yaml" for root in roots]
         style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
-        files = format_tree(files, style, cache)
+        with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
+            rendered = render_infinitrain(resolved.backend, roots, compiled, formatter)
+    else:
+        rendered = render_infinitrain(resolved.backend, roots, compiled)
+    files, once = rendered.generated, rendered.once
     verified = None
     if request.verify:
         from fl_gen.render.verify import Sources, verify

@@ -71,9 +71,11 @@ def spell(items: Iterable[Any], separator: str = ", ", template: str = "{}") -> 
 _MAX_REPEAT = 1 << 20  # elements that `*` may make in a template: no file of ours is as long
 
 
-def _make(roots: Sequence[Path]) -> jinja2.Environment:
+def _make(roots: Sequence[Path], cache: Path | None) -> jinja2.Environment:
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from fl_gen.render.bytecode import TemplateCache
 
     class Sandbox(ImmutableSandboxedEnvironment):
         """No access to Python's inside, no changes to the model, no unbounded memory by one operator."""
@@ -109,6 +111,8 @@ def _make(roots: Sequence[Path]) -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
         auto_reload=False,
+        bytecode_cache=TemplateCache(cache, Path(__file__), not trusted) if cache is not None else None,
+        cache_size=-1,
     )
     environment.filters["cxx_string"] = cxx_string
     environment.filters["comment"] = comment
@@ -130,9 +134,12 @@ def _require_inside(path: str, root: str) -> None:
 
 
 @functools.lru_cache(maxsize=8)
-def environment_for(roots: tuple[Path, ...]) -> jinja2.Environment:
-    """The environment over template `roots`; a template in an earlier root replaces one in a later root."""
-    return _make(roots)
+def environment_for(roots: tuple[Path, ...], cache: Path | None = None) -> jinja2.Environment:
+    """The environment over template `roots`; a template in an earlier root replaces one in a later root.
+
+    `cache` is the folder of compiled templates, None to compile them anew.
+    """
+    return _make(roots, cache)
 
 
 # Control characters, and halves of surrogate pairs, which no encoding can write.

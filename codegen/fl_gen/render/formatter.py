@@ -1,4 +1,4 @@
-"""clang-format, pinned, over a whole tree in one call, with its results kept by content."""
+"""clang-format, pinned, over a whole tree in two calls at most, with its results kept by content."""
 
 from __future__ import annotations
 
@@ -24,58 +24,100 @@ def format_tree(files: Mapping[str, str], style: str, cache: Path | None) -> dic
 
     `cache` is a folder of earlier results keyed by content; None formats everything anew. Raises FormatterError.
     """
-    done: dict[str, str] = dict(files)
-    pending: dict[str, str] = {}
-    for path, text in files.items():
+    with TreeFormatter(style, cache) as formatter:
+        for path, text in files.items():
+            formatter.add(path, text)
+        return formatter.finish()
+
+
+class TreeFormatter:
+    """Formats files as they come, in at most two runs of clang-format.
+
+    The first run begins when `enough` files have come, and works while the caller makes the others; the second takes
+    the rest. Must be used as a context manager, which ends what still runs.
+    """
+
+    def __init__(self, style: str, cache: Path | None, enough: int = 0) -> None:
+        self._style = style
+        self._cache = cache
+        self._enough = enough
+        self._done: dict[str, str] = {}
+        self._pending: dict[str, str] = {}
+        self._runs: list[_Run] = []
+
+    def __enter__(self) -> TreeFormatter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for run in self._runs:
+            run.close()
+
+    def add(self, path: str, text: str) -> None:
+        """Take one file. What is not C++ stays as it is."""
+        self._done[path] = text  # keeps the order of the files
         if not path.endswith(FORMATTED_SUFFIXES):
-            continue
-        key = _key(text, style)
-        hit = _read(cache, key)
-        if hit is None:
-            pending[path] = text
-        else:
-            done[path] = hit
-    if not pending:
-        return done
-    for path, formatted in _run(pending, style).items():
-        done[path] = formatted
-        _write(cache, _key(pending[path], style), formatted)
-    return done
+            return
+        hit = _read(self._cache, _key(text, self._style))
+        if hit is not None:
+            self._done[path] = hit
+            return
+        self._pending[path] = text
+        if self._enough and len(self._pending) >= self._enough and not self._runs:
+            self._start()
+
+    def finish(self) -> dict[str, str]:
+        """Every file, formatted. Raises FormatterError."""
+        if self._pending:
+            self._start()
+        for run in self._runs:
+            for path, formatted in run.result().items():
+                self._done[path] = formatted
+                _write(self._cache, _key(run.files[path], self._style), formatted)
+        return dict(self._done)
+
+    def _start(self) -> None:
+        self._runs.append(_Run(self._pending, self._style))
+        self._pending = {}
 
 
-def _run(files: Mapping[str, str], style: str) -> dict[str, str]:
-    try:
-        return _run_in(tempfile.gettempdir(), files, style)
-    except OSError as error:
-        raise FormatterError(
-            f"{error.filename or tempfile.gettempdir()}: cannot be written: {error.strerror or error}\n"
-            "  = make room there, set TMPDIR to another folder, or run with --no-format"
-        ) from error
+class _Run:
+    """One process of clang-format over copies of `files` in a temporary folder."""
 
-
-def _run_in(parent: str, files: Mapping[str, str], style: str) -> dict[str, str]:
-    binary = _binary()
-    with tempfile.TemporaryDirectory(prefix="fl-gen-", dir=parent) as folder:
-        root = Path(folder)
+    def __init__(self, files: Mapping[str, str], style: str) -> None:
+        binary = _binary()
+        self.files = dict(files)
+        self._folder = tempfile.TemporaryDirectory(prefix="fl-gen-")
+        root = Path(self._folder.name)
         (root / ".clang-format").write_text(style, encoding="utf-8", newline="\n")
-        names = {}
-        for index, (path, text) in enumerate(files.items()):
-            names[path] = root / f"{index}{Path(path).suffix}"
-            names[path].write_text(text, encoding="utf-8", newline="\n")
+        self._names = {path: root / f"{index}{Path(path).suffix}" for index, path in enumerate(files)}
+        for path, name in self._names.items():
+            name.write_text(files[path], encoding="utf-8", newline="\n")
+        self._errors = root / "errors"
         try:
-            result = subprocess.run(
-                [str(binary), "-i", "--style=file", *(str(name) for name in names.values())],
-                capture_output=True,
-                text=True,
-                check=False,
-                cwd=root,
-            )
+            with self._errors.open("wb") as errors:
+                self._process = subprocess.Popen(
+                    [str(binary), "-i", "--style=file", *(name.name for name in self._names.values())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    cwd=root,
+                )
         except OSError as error:
+            self._folder.cleanup()
             raise FormatterError(f"{binary}: cannot be run: {error.strerror}") from error
-        if result.returncode != 0:
-            lines = list(dict.fromkeys(result.stderr.replace(f"{root}{os.sep}", "").strip().splitlines()))
-            raise FormatterError("clang-format failed on the generated code:\n  " + "\n  ".join(lines[:5]))
-        return {path: name.read_text(encoding="utf-8") for path, name in names.items()}
+
+    def result(self) -> dict[str, str]:
+        """The formatted files. Raises FormatterError."""
+        if self._process.wait() != 0:
+            words = self._errors.read_text(encoding="utf-8", errors="replace").strip()
+            raise FormatterError(f"clang-format failed on the generated code: {words}")
+        return {path: name.read_text(encoding="utf-8") for path, name in self._names.items()}
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        self._folder.cleanup()
 
 
 def _binary() -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fl_gen.render.environment import FileRender, TemplateError, environment_for, render_file
+from fl_gen.render.formatter import TreeFormatter
 from fl_gen.render.sdk_view import SdkView
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.name import Name
@@ -53,13 +54,20 @@ class Rendered:
     sources: dict[str, tuple[str, tuple[str, ...]]]
 
 
-def render_infinitrain(backend: Backend, roots: Sequence[Path]) -> Rendered:
-    """Render every file of `backend`. `roots` are template roots, a user's overlays before the shipped one."""
+def render_infinitrain(
+    backend: Backend, roots: Sequence[Path], cache: Path | None = None, formatter: TreeFormatter | None = None
+) -> Rendered:
+    """Render every file of `backend`. `roots` are template roots, a user's overlays before the shipped one.
+
+    `cache` is a folder of compiled templates, None to compile all of them. `formatter` gets half of the generated files
+    while the other half is rendered, and formats them; None leaves them as they are. Raises TemplateError and
+    FormatterError.
+    """
     from fl_gen.render.kernels import kernel_files, native_files
     from fl_gen.render.op_tests import op_test_files
 
     trees = tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
-    environment = environment_for(trees)
+    environment = environment_for(trees, cache)
     context = base_context(backend)
     generated: dict[str, str] = {}
     sources: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -69,10 +77,14 @@ def render_infinitrain(backend: Backend, roots: Sequence[Path]) -> Rendered:
     for file in files:
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
         generated[file.path] = mark(render_file(environment, merged), file)
+        if formatter is not None:
+            formatter.add(file.path, generated[file.path])
         sources[file.path] = (file.template, file.nodes)
     for file in [*once_files(trees), *native_files(backend)]:
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
         once[file.path] = render_file(environment, merged)
+    if formatter is not None:
+        generated = formatter.finish()
     return Rendered(dict(sorted(generated.items())), dict(sorted(once.items())), sources)
 
 
