@@ -16,7 +16,7 @@ demo: ## Generate the mlu backend, build it on the simulated SDK, train on it
 
 test: ## Run every test
 	@tools/setup.sh test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS)
 
 lint: ## Run ruff and mypy
 	@tools/setup.sh test

@@ -1,7 +1,7 @@
 # Included by the project() call of the InfiniTrain-Backends checkout that the system tests build. When all targets are there it
 # adds one, fl_test_programs: every program of the backend's folder. With FL_TEST_PRECOMPILE the headers that most sources
-# include are precompiled, since a build without optimisation spends its time in headers. That the sources include what they use
-# is proved by the builds without it.
+# include are precompiled, since a build without optimisation spends its time in headers. That each source includes what it uses
+# is shown by --verify, which parses it alone (tests/unit/test_verify.py).
 set(FL_TEST_PRECOMPILE ON CACHE BOOL "Precompile the headers that most sources include")
 
 function(_fl_test_executables folder result)

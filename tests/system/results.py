@@ -38,7 +38,7 @@ class Programs:
         """Fail with the messages of the suite's cases that failed, or if it did not run."""
         mine = [case for case in self.cases if case.suite == suite]
         if not mine:
-            pytest.fail(f"{suite} did not run\n{_tail(self.output)}", pytrace=False)
+            pytest.fail(f"{suite} did not run to its end; the programs: {self.exits or self.output}", pytrace=False)
         wrong = [case for case in mine if case.outcome != "passed"]
         if wrong:
             texts = [f"{case.suite}.{case.name} {case.outcome}\n" + "\n".join(case.messages) for case in wrong]
@@ -79,7 +79,3 @@ def _cases(folder: Path) -> Iterator[Case]:
                 skips = tuple(skip["message"] for skip in case.get("skipped", ()))
                 outcome = "failed" if failures else "skipped" if case.get("result") == "SKIPPED" else "passed"
                 yield Case(suite["name"].rpartition("/")[2], case["name"], outcome, failures or skips)
-
-
-def _tail(output: str) -> str:
-    return "\n".join(output.splitlines()[-40:])

@@ -29,7 +29,7 @@ GENERATED = "^test_(runtime|ops|cncl|mccl|cncl_process|mccl_process)$"
 # Death tests start the program again each time, which costs seconds under a sanitizer and shows nothing new there.
 NO_DEATH = "-*DeathTest.*:*Refusal*:*Failure*"
 ASAN = (
-    ("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=0:detect_stack_use_after_return=1"),
+    ("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1:detect_stack_use_after_return=1"),
     ("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1"),
 )
 TSAN = (("TSAN_OPTIONS", "halt_on_error=1:second_deadlock_stack=1"),)
