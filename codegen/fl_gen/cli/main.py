@@ -70,7 +70,7 @@ def _run(args: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return EXIT_STOPPED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click's own answer to a broken pipe is to exit
         _abandon_output()  # whoever read the output has seen enough, as `head` has
         return EXIT_DONE
     except OSError as error:

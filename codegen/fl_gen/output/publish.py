@@ -121,6 +121,8 @@ def staged_once(folder: Path, files: Mapping[str, str]) -> Iterator[Callable[[],
         for parent in [folder, *(p for path in missing for p in (folder / path).parents if folder in p.parents)]:
             if os.path.lexists(parent) and not parent.is_dir():
                 raise PublishError(f"{parent}: fl-gen needs a folder here and finds a {kind_of(parent)}: move it away")
+            if missing and parent.is_dir() and not os.access(parent, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
         _remove(stage)
         for path, text in missing.items():
             _make_folder((stage / path).parent)

@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,13 +41,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def run(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """`call` in `tmp_path`, without the caller's SDKs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FL_GEN_CACHE_DIR", str(cache))
     for name in ("NEUWARE_HOME", "MACA_PATH", "FL_GEN_TRACEBACK"):
         monkeypatch.delenv(name, raising=False)
-    yield call
+    return call
 
 
 @pytest.fixture(scope="session")
