@@ -103,4 +103,8 @@ private:
     bool is_leaf_ = true;
 };
 
+// The framework's operators on tensors run kernels: == and < compare the elements. Which tensor it is tells get().
+std::shared_ptr<Tensor> operator==(const std::shared_ptr<Tensor> &a, const std::shared_ptr<Tensor> &b) = delete;
+std::shared_ptr<Tensor> operator<(const std::shared_ptr<Tensor> &a, const std::shared_ptr<Tensor> &b) = delete;
+
 } // namespace infini_train
