@@ -70,9 +70,13 @@ class OperandView:
 
 @dataclass(frozen=True)
 class CaseView:
-    """One call of the kernel: its tensors, and the arguments of kernel and reference."""
+    """One call of the kernel: its tensors, its lists, and the arguments of kernel and reference.
+
+    `lists` are (name, value): written inside the call they would make clang-format try every way to break it.
+    """
 
     operands: tuple[OperandView, ...]
+    lists: tuple[tuple[str, str], ...]
     call: tuple[str, ...]
     reference: tuple[str, ...]
 
@@ -152,7 +156,7 @@ def _op(op: Op, enumerators: Mapping[str, str]) -> OpTestView:
 
 
 def _case(op: Op, case: TestCase) -> CaseView:
-    operands, call, reference = [], [], []
+    operands, lists, call, reference = [], [], [], []
     for param in op.params:
         value = case.arguments[param.name]
         if param.has_tensors:
@@ -162,9 +166,12 @@ def _case(op: Op, case: TestCase) -> CaseView:
             reference.append(f"{variable}.{'array' if param.is_tensor else 'arrays'}")
         else:
             text = _literal(param, value)
+            if param.bare_type.startswith("std::vector<"):
+                lists.append((_variable(param.name), text))
+                text = _variable(param.name)
             call.append(text)
             reference.append(text)
-    return CaseView(tuple(operands), tuple(call), tuple(reference))
+    return CaseView(tuple(operands), tuple(lists), tuple(call), tuple(reference))
 
 
 def _variable(name: str) -> str:
