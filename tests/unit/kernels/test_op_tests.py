@@ -99,7 +99,8 @@ def test_scalars_have_exactly_the_types_of_the_call_sites(make_backend: MakeBack
     assert "(input.tensor, int64_t{-1}, false)" in body_of(texts["tests/test_ops_other.cc"], "MeanForward")
     assert "1e-08f, int64_t{3})" in body_of(texts["tests/test_ops_other.cc"], "AdamAccumulateGrad")
     concat = body_of(texts["tests/test_ops_layout.cc"], "ConcatBackward")
-    assert "std::vector<Dims>{Dims{2, 3}, Dims{2, 1}}, int64_t{1})" in concat
+    assert "const auto input_dims_list = std::vector<Dims>{Dims{2, 3}, Dims{2, 1}};" in concat
+    assert "(grad_output.tensor, input_dims_list, int64_t{1})" in concat
 
 
 def test_arguments_that_change_are_compared_in_place(make_backend: MakeBackend) -> None:
