@@ -21,10 +21,15 @@ VARIANTS = {
 }
 
 
+# InfiniTrain's own suites take as long to compile as everything else, so once for each vendor is enough.
+_WITH_SUITES_OF_THE_FRAMEWORK = ("mlu", "maca")
+
+
 @functools.cache
 def built(name: str) -> Built:
     """One of VARIANTS, built; once in a process, and once in a run."""
-    return backend_build(VARIANTS[name])
+    all_programs = name in _WITH_SUITES_OF_THE_FRAMEWORK
+    return backend_build(VARIANTS[name], "fl_test_programs" if all_programs else "fl_generated_programs")
 
 
 @functools.cache

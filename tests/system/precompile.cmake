@@ -1,5 +1,6 @@
 # Included by the project() call of the InfiniTrain-Backends checkout that the system tests build. When all targets are there it
-# adds one, fl_test_programs: every program of the backend's folder. With FL_TEST_PRECOMPILE the headers that most sources
+# adds two: fl_test_programs, every program of the backend's folder, and fl_generated_programs, those without InfiniTrain's own
+# suites. With FL_TEST_PRECOMPILE the headers that most sources
 # include are precompiled, since a build without optimisation spends its time in headers. That each source includes what it uses
 # is shown by --verify, which parses it alone (tests/unit/test_verify.py).
 set(FL_TEST_PRECOMPILE ON CACHE BOOL "Precompile the headers that most sources include")
@@ -25,6 +26,13 @@ function(_fl_test_finish)
   _fl_test_executables("${INFINITRAIN_BACKEND_DIR}" _programs)
   add_custom_target(fl_test_programs)
   add_dependencies(fl_test_programs ${_programs})
+  add_custom_target(fl_generated_programs)
+  foreach(_program IN LISTS _programs)
+    get_target_property(_sources ${_program} SOURCES)
+    if(NOT _sources MATCHES "${INFINITRAIN_SOURCE_DIR}")
+      add_dependencies(fl_generated_programs ${_program})
+    endif()
+  endforeach()
   if(NOT FL_TEST_PRECOMPILE)
     return()
   endif()

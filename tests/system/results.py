@@ -45,10 +45,13 @@ class Programs:
             pytest.fail("\n\n".join(texts)[:8000], pytrace=False)
 
 
-def declared_suites(vendor: str) -> list[str]:
-    """The suites of the committed tests of `vendor`, which test_golden.py holds against a fresh render."""
-    folder = ROOT / "generated" / vendor / "tests"
-    return sorted({name for path in folder.glob("test_*.cc") for name in _DECLARED.findall(path.read_text("utf-8"))})
+def declared_suites(vendor: str) -> list[tuple[str, str]]:
+    """(suite, program) of the committed tests of `vendor`, which test_golden.py holds against a fresh render."""
+    found = set()
+    for path in (ROOT / "generated" / vendor / "tests").glob("test_*.cc"):
+        program = "test_ops" if path.stem.startswith("test_ops_") else path.stem
+        found.update((suite, program) for suite in _DECLARED.findall(path.read_text(encoding="utf-8")))
+    return sorted(found)
 
 
 def run_ctest(built: Built, name: str, *, programs: str = "", cases: str = "", **settings: str) -> Programs:
