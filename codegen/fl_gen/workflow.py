@@ -17,12 +17,14 @@ from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, Manifest
 from fl_gen.output.plan import Plan, make_plan
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.catalog import Catalog, Schemas
-from fl_gen.schema.errors import FlGenError, quote
+from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
 from fl_gen.schema.paths import data_dir, shown
 from fl_gen.sdk.items import ProbeReport
 
 if TYPE_CHECKING:
     from fl_gen.render.verify import Verified
+    from fl_gen.schema.kernels import NativeKernel
+    from fl_gen.schema.vendor import Vendor
 
 
 # C++ files of a backend after which clang-format begins with them, about half.
@@ -119,10 +121,31 @@ def resolve_request(request: Request) -> Resolved:
     def prober(items: Sequence[ProbeItem]) -> ProbeReport:
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
-    kernels = request.backends / "kernels.yaml"
-    native = load_native_kernels(kernels, shown(kernels)).kernels if os.path.lexists(kernels) else None
+    listing = request.backends / "kernels.yaml"
+    native = load_native_kernels(listing, shown(listing)).kernels if os.path.lexists(listing) else None
     backend, report = resolve(schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native)
+    _require_sources(request, schemas.vendor, native or ())
     return Resolved(schemas, backend, report, headers, sdk.include_dirs, sdk.memory, sdk.title)
+
+
+def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeKernel]) -> None:
+    """Raise SchemaError for a hand-written kernel whose source is not there: its entry in the router would not link."""
+    from fl_gen.resolve.ops import shipped_native
+
+    # A kernel that comes with the vendor is made anew when it was deleted.
+    made = {kernel.file for kernel in shipped_native(vendor)}
+    folder = request.backends / "kernels"
+    missing = [kernel for kernel in kernels if kernel.file not in made and not (folder / kernel.file).is_file()]
+    if missing:
+        raise SchemaError(
+            Diagnostic(
+                kernel.location,
+                f"{kernel.op}: there is no file {shown(folder / kernel.file)}",
+                f"write it (fl-gen kernel new {request.vendor} {kernel.op} makes a skeleton), or remove the entry",
+                rule="kernel",
+            )
+            for kernel in missing
+        )
 
 
 def prepare(request: Request) -> Prepared:
