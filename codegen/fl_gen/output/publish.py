@@ -14,7 +14,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fl_gen.output.plan import Action, Plan, kind_of
@@ -127,6 +127,7 @@ def staged_once(folder: Path, files: Mapping[str, str]) -> Iterator[Callable[[],
         for path, text in missing.items():
             _make_folder((stage / path).parent)
             _write(stage / path, text)
+        _sync_files([stage / path for path in missing])
         yield lambda: _place(folder, stage, files)
     except OSError as error:
         raise PublishError(
@@ -166,6 +167,7 @@ def replace_file(path: Path, text: str) -> None:
         _remove_abandoned(path)
         try:
             _write(temporary, text)
+            _sync_file(temporary)
             if path.exists():
                 shutil.copymode(path, temporary)
             os.replace(temporary, path)
@@ -220,9 +222,11 @@ def _stage(plan: Plan, stage: Path) -> None:
                 # Empty folders of a person stay; those that only held stale files go.
                 if name not in links and not any((Path(root) / name).iterdir()):
                     _make_folder(stage / relative / name)
-    for path in sorted(rewritten - stale_edited):
-        _make_folder((stage / path).parent)
-        _write(stage / path, plan.files[path])
+    written = [stage / path for path in sorted(rewritten - stale_edited)]
+    for path, file in zip(sorted(rewritten - stale_edited), written, strict=True):
+        _make_folder(file.parent)
+        _write(file, plan.files[path])
+    _sync_files(written)
     if target.is_dir():
         shutil.copymode(target, stage)
     _sync_folder(stage)
@@ -242,11 +246,28 @@ def _write(path: Path, text: str) -> None:
     # "x": a link or file that somebody put here is not followed, not truncated.
     with open(path, "x", encoding="utf-8", newline="\n") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
     if path.suffix in (".bash", ".sh"):
         mode = path.stat().st_mode
         path.chmod(mode | (mode & 0o444) >> 2)  # whoever may read it may run it
+
+
+def _sync_files(paths: Sequence[Path]) -> None:
+    """Wait until all of `paths` are on the disk: asked for together, they share the writes of the file system's log."""
+    if not paths:
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=min(32, len(paths))) as pool:
+        for _ in pool.map(_sync_file, paths):
+            pass
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _exchange(stage: Path, target: Path) -> None:
