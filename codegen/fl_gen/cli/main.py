@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -194,4 +195,6 @@ def _group() -> click.Group:
 
 def entry_point() -> None:
     """What the installed `fl-gen` script calls."""
+    # A run lasts a second and keeps nearly all it makes: looking for cycles again and again only costs time.
+    gc.disable()
     sys.exit(main())
