@@ -604,27 +604,35 @@ TEST(ElementwiseOpsTest, AddBackward) {
     const Sweep sweep{"AddBackward", 1, {kBFLOAT16, kFLOAT16, kFLOAT32}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3});
-        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(
-            grad_output.tensor, Dims{2, 3}, Dims{2, 3});
-        test.Expect(result, reference::AddBackward(grad_output.array, Dims{2, 3}, Dims{2, 3}));
+        const auto a_dims = Dims{2, 3};
+        const auto b_dims = Dims{2, 3};
+        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::AddBackward(grad_output.array, a_dims, b_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 4});
-        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(
-            grad_output.tensor, Dims{2, 3, 4}, Dims{3, 1});
-        test.Expect(result, reference::AddBackward(grad_output.array, Dims{2, 3, 4}, Dims{3, 1}));
+        const auto a_dims = Dims{2, 3, 4};
+        const auto b_dims = Dims{3, 1};
+        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::AddBackward(grad_output.array, a_dims, b_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3});
+        const auto a_dims = Dims{2, 3};
+        const auto b_dims = Dims{3};
         const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
-                                                                                                   Dims{2, 3}, Dims{3});
-        test.Expect(result, reference::AddBackward(grad_output.array, Dims{2, 3}, Dims{3}));
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::AddBackward(grad_output.array, a_dims, b_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 4});
-        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(
-            grad_output.tensor, Dims{2, 3, 4}, Dims{2, 1, 4});
-        test.Expect(result, reference::AddBackward(grad_output.array, Dims{2, 3, 4}, Dims{2, 1, 4}));
+        const auto a_dims = Dims{2, 3, 4};
+        const auto b_dims = Dims{2, 1, 4};
+        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::AddBackward(grad_output.array, a_dims, b_dims));
     });
 }
 
@@ -632,21 +640,27 @@ TEST(ElementwiseOpsTest, SubBackward) {
     const Sweep sweep{"SubBackward", 1, {kBFLOAT16, kFLOAT16, kFLOAT32}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3});
-        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(
-            grad_output.tensor, Dims{2, 3}, Dims{2, 3});
-        test.Expect(result, reference::SubBackward(grad_output.array, Dims{2, 3}, Dims{2, 3}));
+        const auto a_dims = Dims{2, 3};
+        const auto b_dims = Dims{2, 3};
+        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::SubBackward(grad_output.array, a_dims, b_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 4});
-        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(
-            grad_output.tensor, Dims{2, 3, 4}, Dims{3, 1});
-        test.Expect(result, reference::SubBackward(grad_output.array, Dims{2, 3, 4}, Dims{3, 1}));
+        const auto a_dims = Dims{2, 3, 4};
+        const auto b_dims = Dims{3, 1};
+        const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::SubBackward(grad_output.array, a_dims, b_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3});
+        const auto a_dims = Dims{2, 3};
+        const auto b_dims = Dims{3};
         const auto result = test.Call<std::pair<std::shared_ptr<Tensor>, std::shared_ptr<Tensor>>>(grad_output.tensor,
-                                                                                                   Dims{2, 3}, Dims{3});
-        test.Expect(result, reference::SubBackward(grad_output.array, Dims{2, 3}, Dims{3}));
+                                                                                                   a_dims, b_dims);
+        test.Expect(result, reference::SubBackward(grad_output.array, a_dims, b_dims));
     });
 }
 

@@ -176,19 +176,21 @@ TEST(OtherOpsTest, MeanBackward) {
     const Sweep sweep{"MeanBackward", 1, {kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3, 4}, int64_t{1}, false);
-        test.Expect(result, reference::MeanBackward(grad_output.array, Dims{2, 3, 4}, int64_t{1}, false));
+        const auto input_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{1}, false);
+        test.Expect(result, reference::MeanBackward(grad_output.array, input_dims, int64_t{1}, false));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 1});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3, 4}, int64_t{-1}, true);
-        test.Expect(result, reference::MeanBackward(grad_output.array, Dims{2, 3, 4}, int64_t{-1}, true));
+        const auto input_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{-1}, true);
+        test.Expect(result, reference::MeanBackward(grad_output.array, input_dims, int64_t{-1}, true));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{3, 4, 5});
-        const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{3, 4, 2, 5}, int64_t{-2}, false);
-        test.Expect(result, reference::MeanBackward(grad_output.array, Dims{3, 4, 2, 5}, int64_t{-2}, false));
+        const auto input_dims = Dims{3, 4, 2, 5};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{-2}, false);
+        test.Expect(result, reference::MeanBackward(grad_output.array, input_dims, int64_t{-2}, false));
     });
 }
 
@@ -196,19 +198,21 @@ TEST(OtherOpsTest, SumBackward) {
     const Sweep sweep{"SumBackward", 1, {kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3, 4}, int64_t{1}, false);
-        test.Expect(result, reference::SumBackward(grad_output.array, Dims{2, 3, 4}, int64_t{1}, false));
+        const auto input_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{1}, false);
+        test.Expect(result, reference::SumBackward(grad_output.array, input_dims, int64_t{1}, false));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 1});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3, 4}, int64_t{-1}, true);
-        test.Expect(result, reference::SumBackward(grad_output.array, Dims{2, 3, 4}, int64_t{-1}, true));
+        const auto input_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{-1}, true);
+        test.Expect(result, reference::SumBackward(grad_output.array, input_dims, int64_t{-1}, true));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{3, 4, 5});
-        const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{3, 4, 2, 5}, int64_t{-2}, false);
-        test.Expect(result, reference::SumBackward(grad_output.array, Dims{3, 4, 2, 5}, int64_t{-2}, false));
+        const auto input_dims = Dims{3, 4, 2, 5};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{-2}, false);
+        test.Expect(result, reference::SumBackward(grad_output.array, input_dims, int64_t{-2}, false));
     });
 }
 

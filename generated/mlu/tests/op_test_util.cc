@@ -264,7 +264,7 @@ void OpTest::ExpectUnchanged(const std::vector<Operand> &except) const {
         const Buffer &buffer = buffers_[i];
         std::vector<char> bytes = ReadBytes(buffer.base);
         for (const Operand &operand : except) {
-            if (operand.tensor == buffer.view) {
+            if (operand.tensor.get() == buffer.view.get()) {
                 const auto first = static_cast<std::ptrdiff_t>(buffer.offset);
                 const auto size = static_cast<std::ptrdiff_t>(buffer.view->SizeInBytes());
                 std::copy_n(buffer.bytes.begin() + first, size, bytes.begin() + first);

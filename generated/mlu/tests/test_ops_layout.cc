@@ -57,32 +57,31 @@ TEST(LayoutOpsTest, ConcatBackward) {
         {kUINT8, kINT8, kUINT16, kINT16, kUINT32, kINT32, kUINT64, kINT64, kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 4});
-        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(
-            grad_output.tensor, std::vector<Dims>{Dims{2, 3}, Dims{2, 1}}, int64_t{1});
-        test.Expect(result, reference::ConcatBackward(grad_output.array, std::vector<Dims>{Dims{2, 3}, Dims{2, 1}},
-                                                      int64_t{1}));
+        const auto input_dims_list = std::vector<Dims>{Dims{2, 3}, Dims{2, 1}};
+        const auto result
+            = test.Call<std::vector<std::shared_ptr<Tensor>>>(grad_output.tensor, input_dims_list, int64_t{1});
+        test.Expect(result, reference::ConcatBackward(grad_output.array, input_dims_list, int64_t{1}));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 3});
-        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(
-            grad_output.tensor, std::vector<Dims>{Dims{2, 2, 3}, Dims{2, 1, 3}}, int64_t{-2});
-        test.Expect(result, reference::ConcatBackward(grad_output.array,
-                                                      std::vector<Dims>{Dims{2, 2, 3}, Dims{2, 1, 3}}, int64_t{-2}));
+        const auto input_dims_list = std::vector<Dims>{Dims{2, 2, 3}, Dims{2, 1, 3}};
+        const auto result
+            = test.Call<std::vector<std::shared_ptr<Tensor>>>(grad_output.tensor, input_dims_list, int64_t{-2});
+        test.Expect(result, reference::ConcatBackward(grad_output.array, input_dims_list, int64_t{-2}));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{6, 3});
-        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(
-            grad_output.tensor, std::vector<Dims>{Dims{2, 3}, Dims{4, 3}}, int64_t{0});
-        test.Expect(result, reference::ConcatBackward(grad_output.array, std::vector<Dims>{Dims{2, 3}, Dims{4, 3}},
-                                                      int64_t{0}));
+        const auto input_dims_list = std::vector<Dims>{Dims{2, 3}, Dims{4, 3}};
+        const auto result
+            = test.Call<std::vector<std::shared_ptr<Tensor>>>(grad_output.tensor, input_dims_list, int64_t{0});
+        test.Expect(result, reference::ConcatBackward(grad_output.array, input_dims_list, int64_t{0}));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 6, 2});
-        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(
-            grad_output.tensor, std::vector<Dims>{Dims{2, 3, 2}, Dims{2, 1, 2}, Dims{2, 2, 2}}, int64_t{1});
-        test.Expect(result, reference::ConcatBackward(grad_output.array,
-                                                      std::vector<Dims>{Dims{2, 3, 2}, Dims{2, 1, 2}, Dims{2, 2, 2}},
-                                                      int64_t{1}));
+        const auto input_dims_list = std::vector<Dims>{Dims{2, 3, 2}, Dims{2, 1, 2}, Dims{2, 2, 2}};
+        const auto result
+            = test.Call<std::vector<std::shared_ptr<Tensor>>>(grad_output.tensor, input_dims_list, int64_t{1});
+        test.Expect(result, reference::ConcatBackward(grad_output.array, input_dims_list, int64_t{1}));
     });
 }
 
@@ -107,14 +106,16 @@ TEST(LayoutOpsTest, EmbeddingBackward) {
     sweep.Run([](OpTest &test) {
         const auto input = test.Below(Dims{2, 3}, 7);
         const auto grad_output = test.Uniform(Dims{2, 3, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, Dims{7, 4}, grad_output.tensor);
-        test.Expect(result, reference::EmbeddingBackward(input.array, Dims{7, 4}, grad_output.array));
+        const auto weight_dims = Dims{7, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, weight_dims, grad_output.tensor);
+        test.Expect(result, reference::EmbeddingBackward(input.array, weight_dims, grad_output.array));
     });
     sweep.Run([](OpTest &test) {
         const auto input = test.Below(Dims{9}, 2);
         const auto grad_output = test.Uniform(Dims{9, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, Dims{3, 4}, grad_output.tensor);
-        test.Expect(result, reference::EmbeddingBackward(input.array, Dims{3, 4}, grad_output.array));
+        const auto weight_dims = Dims{3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, weight_dims, grad_output.tensor);
+        test.Expect(result, reference::EmbeddingBackward(input.array, weight_dims, grad_output.array));
     });
 }
 
@@ -145,23 +146,26 @@ TEST(LayoutOpsTest, GatherBackward) {
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{3, 2});
         const auto index = test.Below(Dims{3, 2}, 5);
+        const auto input_dims = Dims{3, 5};
         const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, index.tensor, int64_t{1}, Dims{3, 5});
-        test.Expect(result, reference::GatherBackward(grad_output.array, index.array, int64_t{1}, Dims{3, 5}));
+            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, index.tensor, int64_t{1}, input_dims);
+        test.Expect(result, reference::GatherBackward(grad_output.array, index.array, int64_t{1}, input_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 5, 4});
         const auto index = test.Below(Dims{2, 5, 4}, 3);
+        const auto input_dims = Dims{2, 3, 4};
         const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, index.tensor, int64_t{1}, Dims{2, 3, 4});
-        test.Expect(result, reference::GatherBackward(grad_output.array, index.array, int64_t{1}, Dims{2, 3, 4}));
+            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, index.tensor, int64_t{1}, input_dims);
+        test.Expect(result, reference::GatherBackward(grad_output.array, index.array, int64_t{1}, input_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{4, 3});
         const auto index = test.Below(Dims{4, 3}, 2);
+        const auto input_dims = Dims{2, 3};
         const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, index.tensor, int64_t{-2}, Dims{2, 3});
-        test.Expect(result, reference::GatherBackward(grad_output.array, index.array, int64_t{-2}, Dims{2, 3}));
+            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, index.tensor, int64_t{-2}, input_dims);
+        test.Expect(result, reference::GatherBackward(grad_output.array, index.array, int64_t{-2}, input_dims));
     });
 }
 
@@ -174,14 +178,16 @@ TEST(LayoutOpsTest, ScatterForward) {
     sweep.Run([](OpTest &test) {
         const auto values = test.Uniform(Dims{3, 2});
         const auto indices = test.PermutationOf(Dims{3, 2}, 5);
-        const auto result = test.Call<std::shared_ptr<Tensor>>(values.tensor, indices.tensor, Dims{3, 5});
-        test.Expect(result, reference::ScatterForward(values.array, indices.array, Dims{3, 5}));
+        const auto output_dims = Dims{3, 5};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(values.tensor, indices.tensor, output_dims);
+        test.Expect(result, reference::ScatterForward(values.array, indices.array, output_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto values = test.Uniform(Dims{2, 3, 2});
         const auto indices = test.PermutationOf(Dims{2, 3, 2}, 4);
-        const auto result = test.Call<std::shared_ptr<Tensor>>(values.tensor, indices.tensor, Dims{2, 3, 4});
-        test.Expect(result, reference::ScatterForward(values.array, indices.array, Dims{2, 3, 4}));
+        const auto output_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(values.tensor, indices.tensor, output_dims);
+        test.Expect(result, reference::ScatterForward(values.array, indices.array, output_dims));
     });
 }
 
@@ -208,25 +214,35 @@ TEST(LayoutOpsTest, SliceForward) {
         {kUINT8, kINT8, kUINT16, kINT16, kUINT32, kINT32, kUINT64, kINT64, kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto input = test.Uniform(Dims{4, 5});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, Dims{1, 0}, Dims{4, 5}, Dims{1, 2});
-        test.Expect(result, reference::SliceForward(input.array, Dims{1, 0}, Dims{4, 5}, Dims{1, 2}));
+        const auto starts = Dims{1, 0};
+        const auto ends = Dims{4, 5};
+        const auto steps = Dims{1, 2};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, starts, ends, steps);
+        test.Expect(result, reference::SliceForward(input.array, starts, ends, steps));
     });
     sweep.Run([](OpTest &test) {
         const auto input = test.Uniform(Dims{2, 3, 4});
-        const auto result
-            = test.Call<std::shared_ptr<Tensor>>(input.tensor, Dims{0, 1, 0}, Dims{2, 2, 4}, Dims{1, 1, 1});
-        test.Expect(result, reference::SliceForward(input.array, Dims{0, 1, 0}, Dims{2, 2, 4}, Dims{1, 1, 1}));
+        const auto starts = Dims{0, 1, 0};
+        const auto ends = Dims{2, 2, 4};
+        const auto steps = Dims{1, 1, 1};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, starts, ends, steps);
+        test.Expect(result, reference::SliceForward(input.array, starts, ends, steps));
     });
     sweep.Run([](OpTest &test) {
         const auto input = test.Uniform(Dims{5});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, Dims{0}, Dims{5}, Dims{3});
-        test.Expect(result, reference::SliceForward(input.array, Dims{0}, Dims{5}, Dims{3}));
+        const auto starts = Dims{0};
+        const auto ends = Dims{5};
+        const auto steps = Dims{3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, starts, ends, steps);
+        test.Expect(result, reference::SliceForward(input.array, starts, ends, steps));
     });
     sweep.Run([](OpTest &test) {
         const auto input = test.Uniform(Dims{4, 5, 3});
-        const auto result
-            = test.Call<std::shared_ptr<Tensor>>(input.tensor, Dims{1, 2, 0}, Dims{3, 5, 3}, Dims{1, 2, 2});
-        test.Expect(result, reference::SliceForward(input.array, Dims{1, 2, 0}, Dims{3, 5, 3}, Dims{1, 2, 2}));
+        const auto starts = Dims{1, 2, 0};
+        const auto ends = Dims{3, 5, 3};
+        const auto steps = Dims{1, 2, 2};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input.tensor, starts, ends, steps);
+        test.Expect(result, reference::SliceForward(input.array, starts, ends, steps));
     });
 }
 
@@ -238,18 +254,20 @@ TEST(LayoutOpsTest, SliceBackward) {
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{3, 3});
         const auto input = test.Uniform(Dims{4, 5});
-        const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input.tensor, Dims{1, 0}, Dims{4, 5}, Dims{1, 2});
-        test.Expect(result,
-                    reference::SliceBackward(grad_output.array, input.array, Dims{1, 0}, Dims{4, 5}, Dims{1, 2}));
+        const auto starts = Dims{1, 0};
+        const auto ends = Dims{4, 5};
+        const auto steps = Dims{1, 2};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input.tensor, starts, ends, steps);
+        test.Expect(result, reference::SliceBackward(grad_output.array, input.array, starts, ends, steps));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 1, 4});
         const auto input = test.Uniform(Dims{2, 3, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input.tensor, Dims{0, 1, 0},
-                                                               Dims{2, 2, 4}, Dims{1, 1, 1});
-        test.Expect(result, reference::SliceBackward(grad_output.array, input.array, Dims{0, 1, 0}, Dims{2, 2, 4},
-                                                     Dims{1, 1, 1}));
+        const auto starts = Dims{0, 1, 0};
+        const auto ends = Dims{2, 2, 4};
+        const auto steps = Dims{1, 1, 1};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input.tensor, starts, ends, steps);
+        test.Expect(result, reference::SliceBackward(grad_output.array, input.array, starts, ends, steps));
     });
 }
 
@@ -292,18 +310,21 @@ TEST(LayoutOpsTest, SplitBackward) {
         {kUINT8, kINT8, kUINT16, kINT16, kUINT32, kINT32, kUINT64, kINT64, kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto grad_outputs = test.List({Dims{2, 2}, Dims{2, 2}, Dims{2, 1}});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(Dims{2, 5}, int64_t{2}, 1, grad_outputs.tensors);
-        test.Expect(result, reference::SplitBackward(Dims{2, 5}, int64_t{2}, 1, grad_outputs.arrays));
+        const auto input_dims = Dims{2, 5};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input_dims, int64_t{2}, 1, grad_outputs.tensors);
+        test.Expect(result, reference::SplitBackward(input_dims, int64_t{2}, 1, grad_outputs.arrays));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_outputs = test.List({Dims{2, 3}, Dims{2, 3}});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(Dims{4, 3}, int64_t{2}, 0, grad_outputs.tensors);
-        test.Expect(result, reference::SplitBackward(Dims{4, 3}, int64_t{2}, 0, grad_outputs.arrays));
+        const auto input_dims = Dims{4, 3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input_dims, int64_t{2}, 0, grad_outputs.tensors);
+        test.Expect(result, reference::SplitBackward(input_dims, int64_t{2}, 0, grad_outputs.arrays));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_outputs = test.List({Dims{2, 4, 3}, Dims{2, 2, 3}});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(Dims{2, 6, 3}, int64_t{4}, 1, grad_outputs.tensors);
-        test.Expect(result, reference::SplitBackward(Dims{2, 6, 3}, int64_t{4}, 1, grad_outputs.arrays));
+        const auto input_dims = Dims{2, 6, 3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input_dims, int64_t{4}, 1, grad_outputs.tensors);
+        test.Expect(result, reference::SplitBackward(input_dims, int64_t{4}, 1, grad_outputs.arrays));
     });
 }
 
@@ -336,19 +357,22 @@ TEST(LayoutOpsTest, StackBackward) {
         {kUINT8, kINT8, kUINT16, kINT16, kUINT32, kINT32, kUINT64, kINT64, kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 4, 3});
-        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(Dims{2, 3}, int64_t{1}, grad_output.tensor);
-        test.Expect(result, reference::StackBackward(Dims{2, 3}, int64_t{1}, grad_output.array));
+        const auto input_dims = Dims{2, 3};
+        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(input_dims, int64_t{1}, grad_output.tensor);
+        test.Expect(result, reference::StackBackward(input_dims, int64_t{1}, grad_output.array));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{4, 2, 3});
-        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(Dims{2, 3}, int64_t{0}, grad_output.tensor);
-        test.Expect(result, reference::StackBackward(Dims{2, 3}, int64_t{0}, grad_output.array));
+        const auto input_dims = Dims{2, 3};
+        const auto result = test.Call<std::vector<std::shared_ptr<Tensor>>>(input_dims, int64_t{0}, grad_output.tensor);
+        test.Expect(result, reference::StackBackward(input_dims, int64_t{0}, grad_output.array));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 3, 4});
+        const auto input_dims = Dims{2, 3};
         const auto result
-            = test.Call<std::vector<std::shared_ptr<Tensor>>>(Dims{2, 3}, int64_t{-1}, grad_output.tensor);
-        test.Expect(result, reference::StackBackward(Dims{2, 3}, int64_t{-1}, grad_output.array));
+            = test.Call<std::vector<std::shared_ptr<Tensor>>>(input_dims, int64_t{-1}, grad_output.tensor);
+        test.Expect(result, reference::StackBackward(input_dims, int64_t{-1}, grad_output.array));
     });
 }
 
@@ -388,16 +412,18 @@ TEST(LayoutOpsTest, TopKBackward) {
     sweep.Run([](OpTest &test) {
         const auto grad_values = test.Uniform(Dims{3, 2});
         const auto indices = test.PermutationOf(Dims{3, 2}, 6);
+        const auto input_dims = Dims{3, 6};
         const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_values.tensor, indices.tensor, Dims{3, 6}, int64_t{-1});
-        test.Expect(result, reference::TopKBackward(grad_values.array, indices.array, Dims{3, 6}, int64_t{-1}));
+            = test.Call<std::shared_ptr<Tensor>>(grad_values.tensor, indices.tensor, input_dims, int64_t{-1});
+        test.Expect(result, reference::TopKBackward(grad_values.array, indices.array, input_dims, int64_t{-1}));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_values = test.Uniform(Dims{2, 3});
         const auto indices = test.Below(Dims{2, 3}, 5);
+        const auto input_dims = Dims{5, 3};
         const auto result
-            = test.Call<std::shared_ptr<Tensor>>(grad_values.tensor, indices.tensor, Dims{5, 3}, int64_t{0});
-        test.Expect(result, reference::TopKBackward(grad_values.array, indices.array, Dims{5, 3}, int64_t{0}));
+            = test.Call<std::shared_ptr<Tensor>>(grad_values.tensor, indices.tensor, input_dims, int64_t{0});
+        test.Expect(result, reference::TopKBackward(grad_values.array, indices.array, input_dims, int64_t{0}));
     });
 }
 
@@ -628,18 +654,21 @@ TEST(LayoutOpsTest, RepeatInterleaveBackward) {
         {kUINT8, kINT8, kUINT16, kINT16, kUINT32, kINT32, kUINT64, kINT64, kBFLOAT16, kFLOAT16, kFLOAT32, kFLOAT64}};
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{4, 3});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3}, int64_t{0});
-        test.Expect(result, reference::RepeatInterleaveBackward(grad_output.array, Dims{2, 3}, int64_t{0}));
+        const auto input_dims = Dims{2, 3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{0});
+        test.Expect(result, reference::RepeatInterleaveBackward(grad_output.array, input_dims, int64_t{0}));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 9, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3, 4}, int64_t{1});
-        test.Expect(result, reference::RepeatInterleaveBackward(grad_output.array, Dims{2, 3, 4}, int64_t{1}));
+        const auto input_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{1});
+        test.Expect(result, reference::RepeatInterleaveBackward(grad_output.array, input_dims, int64_t{1}));
     });
     sweep.Run([](OpTest &test) {
         const auto grad_output = test.Uniform(Dims{2, 6});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, Dims{2, 3}, int64_t{1});
-        test.Expect(result, reference::RepeatInterleaveBackward(grad_output.array, Dims{2, 3}, int64_t{1}));
+        const auto input_dims = Dims{2, 3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(grad_output.tensor, input_dims, int64_t{1});
+        test.Expect(result, reference::RepeatInterleaveBackward(grad_output.array, input_dims, int64_t{1}));
     });
 }
 

@@ -141,26 +141,29 @@ TEST(MathOpsTest, LinearBackwardInput) {
     sweep.Run([](OpTest &test) {
         const auto weight = test.Uniform(Dims{4, 3});
         const auto grad_output = test.Uniform(Dims{2, 4});
+        const auto input_dims = Dims{2, 3};
         const auto result = test.Call<std::shared_ptr<Tensor>>(weight.tensor, grad_output.tensor, true, int64_t{3},
-                                                               int64_t{4}, Dims{2, 3});
+                                                               int64_t{4}, input_dims);
         test.Expect(result, reference::LinearBackwardInput(weight.array, grad_output.array, true, int64_t{3},
-                                                           int64_t{4}, Dims{2, 3}));
+                                                           int64_t{4}, input_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto weight = test.Uniform(Dims{3, 4});
         const auto grad_output = test.Uniform(Dims{2, 4});
+        const auto input_dims = Dims{2, 3};
         const auto result = test.Call<std::shared_ptr<Tensor>>(weight.tensor, grad_output.tensor, false, int64_t{3},
-                                                               int64_t{4}, Dims{2, 3});
+                                                               int64_t{4}, input_dims);
         test.Expect(result, reference::LinearBackwardInput(weight.array, grad_output.array, false, int64_t{3},
-                                                           int64_t{4}, Dims{2, 3}));
+                                                           int64_t{4}, input_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto weight = test.Uniform(Dims{4, 3});
         const auto grad_output = test.Uniform(Dims{2, 5, 4});
+        const auto input_dims = Dims{2, 5, 3};
         const auto result = test.Call<std::shared_ptr<Tensor>>(weight.tensor, grad_output.tensor, true, int64_t{3},
-                                                               int64_t{4}, Dims{2, 5, 3});
+                                                               int64_t{4}, input_dims);
         test.Expect(result, reference::LinearBackwardInput(weight.array, grad_output.array, true, int64_t{3},
-                                                           int64_t{4}, Dims{2, 5, 3}));
+                                                           int64_t{4}, input_dims));
     });
 }
 
@@ -233,20 +236,23 @@ TEST(MathOpsTest, MatmulBackwardInput) {
     sweep.Run([](OpTest &test) {
         const auto other = test.Uniform(Dims{2, 3, 4});
         const auto grad_output = test.Uniform(Dims{2, 2, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(other.tensor, grad_output.tensor, Dims{2, 2, 3});
-        test.Expect(result, reference::MatmulBackwardInput(other.array, grad_output.array, Dims{2, 2, 3}));
+        const auto input_dims = Dims{2, 2, 3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(other.tensor, grad_output.tensor, input_dims);
+        test.Expect(result, reference::MatmulBackwardInput(other.array, grad_output.array, input_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto other = test.Uniform(Dims{3, 4});
         const auto grad_output = test.Uniform(Dims{2, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(other.tensor, grad_output.tensor, Dims{2, 3});
-        test.Expect(result, reference::MatmulBackwardInput(other.array, grad_output.array, Dims{2, 3}));
+        const auto input_dims = Dims{2, 3};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(other.tensor, grad_output.tensor, input_dims);
+        test.Expect(result, reference::MatmulBackwardInput(other.array, grad_output.array, input_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto other = test.Uniform(Dims{2, 3, 5, 6});
         const auto grad_output = test.Uniform(Dims{2, 3, 4, 6});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(other.tensor, grad_output.tensor, Dims{2, 3, 4, 5});
-        test.Expect(result, reference::MatmulBackwardInput(other.array, grad_output.array, Dims{2, 3, 4, 5}));
+        const auto input_dims = Dims{2, 3, 4, 5};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(other.tensor, grad_output.tensor, input_dims);
+        test.Expect(result, reference::MatmulBackwardInput(other.array, grad_output.array, input_dims));
     });
 }
 
@@ -255,20 +261,23 @@ TEST(MathOpsTest, MatmulBackwardOther) {
     sweep.Run([](OpTest &test) {
         const auto input1 = test.Uniform(Dims{2, 2, 3});
         const auto grad_output = test.Uniform(Dims{2, 2, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input1.tensor, grad_output.tensor, Dims{2, 3, 4});
-        test.Expect(result, reference::MatmulBackwardOther(input1.array, grad_output.array, Dims{2, 3, 4}));
+        const auto other_dims = Dims{2, 3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input1.tensor, grad_output.tensor, other_dims);
+        test.Expect(result, reference::MatmulBackwardOther(input1.array, grad_output.array, other_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto input1 = test.Uniform(Dims{2, 3});
         const auto grad_output = test.Uniform(Dims{2, 4});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input1.tensor, grad_output.tensor, Dims{3, 4});
-        test.Expect(result, reference::MatmulBackwardOther(input1.array, grad_output.array, Dims{3, 4}));
+        const auto other_dims = Dims{3, 4};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input1.tensor, grad_output.tensor, other_dims);
+        test.Expect(result, reference::MatmulBackwardOther(input1.array, grad_output.array, other_dims));
     });
     sweep.Run([](OpTest &test) {
         const auto input1 = test.Uniform(Dims{2, 3, 4, 5});
         const auto grad_output = test.Uniform(Dims{2, 3, 4, 6});
-        const auto result = test.Call<std::shared_ptr<Tensor>>(input1.tensor, grad_output.tensor, Dims{2, 3, 5, 6});
-        test.Expect(result, reference::MatmulBackwardOther(input1.array, grad_output.array, Dims{2, 3, 5, 6}));
+        const auto other_dims = Dims{2, 3, 5, 6};
+        const auto result = test.Call<std::shared_ptr<Tensor>>(input1.tensor, grad_output.tensor, other_dims);
+        test.Expect(result, reference::MatmulBackwardOther(input1.array, grad_output.array, other_dims));
     });
 }
 

@@ -78,7 +78,8 @@ size_t CountOf(const std::string &text, const std::string &part) {
 }
 
 TEST_F(RouterTest, SilentModeSaysNothing) {
-    EXPECT_EQ(Logged([] { CallOn<TensorPtr>(DeviceAt(0), "RsqrtForward", Numbers(kFLOAT32)); }), "");
+    const auto input = Numbers(kFLOAT32); // what the start of the runtime says is not meant
+    EXPECT_EQ(Logged([&] { CallOn<TensorPtr>(DeviceAt(0), "RsqrtForward", input); }), "");
 }
 
 // In a process of its own, in which no kernel has been called yet.

@@ -406,6 +406,8 @@ TEST(Streams, EveryPriorityOfTheRangeIsTaken) {
     EXPECT_NE(low, -100);
     EXPECT_NE(high, -100);
     const Buffer buffer(DeviceAt(0), 256);
+    Guard().SynchronizeStream(
+        Guard().GetStream(DeviceAt(0))); // the memory is there for the default stream only till then
     for (int priority = std::min(low, high); priority <= std::max(low, high); ++priority) {
         const std::unique_ptr<Stream> stream(Guard().CreateStreamWithPriority(DeviceAt(0), priority));
         ASSERT_NE(stream, nullptr);
@@ -418,6 +420,7 @@ TEST(Streams, EveryPriorityOfTheRangeIsTaken) {
 TEST(Streams, DestroyWaitsForTheWork) {
     const Buffer from(DeviceAt(0), kMB);
     const Buffer to(DeviceAt(0), kMB);
+    Guard().SynchronizeStream(Guard().GetStream(DeviceAt(0)));
     Stream *const stream = Guard().CreateStream(DeviceAt(0));
     const auto bytes = Pattern(kMB, 23);
     Upload(from.get(), bytes, stream);
