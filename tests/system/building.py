@@ -158,7 +158,13 @@ def tree(variant: Variant) -> Path:
     folder = BUILD / variant.tree_key
     sdk = f"sim:{variant.version}" if variant.version else "sim"
     with lock(variant.tree_key):
-        generate(Request(vendor=variant.vendor, sdk=(sdk,), output=folder, cache=CACHE), overwrite=True)
+        request = Request(vendor=variant.vendor, sdk=(sdk,), output=folder, cache=CACHE)
+        outcome = generate(request, overwrite=True)
+        # Once-files are a person's, and kept; here nobody has changed them, and a template may have.
+        for path in outcome.kept:
+            file, text = request.backends / path, outcome.prepared.once[path]
+            if file.read_text(encoding="utf-8") != text:
+                file.write_text(text, encoding="utf-8")
     return folder
 
 

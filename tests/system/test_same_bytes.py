@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,8 @@ def _expected() -> dict[str, bytes]:
     """What this checkout made last: the golden trees are held against the templates by test_golden.py."""
     folder = BUILD / "same-bytes"
     with lock("same-bytes"):
-        result = fl_gen(*ARGUMENTS, "--overwrite", "-o", folder, cwd=ROOT)
+        shutil.rmtree(folder, ignore_errors=True)
+        result = fl_gen(*ARGUMENTS, "-o", folder, cwd=ROOT)
         assert result.returncode == 0, result.stderr
         return snapshot(folder)
 
