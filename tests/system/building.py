@@ -194,7 +194,7 @@ def _settings(built: Built, ninja: str, compiler: str) -> dict[str, str]:
     flags = ["-O0", "-Wall", "-Wextra", "-Werror"]
     if variant.sanitize:
         # The dispatcher calls kernels through casted pointers by design, which -fsanitize=function takes for a mistake.
-        flags = ["-O1", *flags[1:], f"-fsanitize={variant.sanitize}", "-fno-omit-frame-pointer", "-g1"]
+        flags += [f"-fsanitize={variant.sanitize}", "-fno-omit-frame-pointer", "-g1"]
         if "clang" in variant.compiler and "undefined" in variant.sanitize:
             flags.append("-fno-sanitize=function")
         if "undefined" in variant.sanitize:
