@@ -59,7 +59,7 @@ int main() {
          [&] { Dispatcher::Instance().Call<TensorPtr>({host.type(), "NegForward"}, on_host); }},
         {"copies_in_and_out", 200,
          [&] {
-             const Tensor copy = on_device->To(host);
+             Tensor copy = on_device->To(host);
              sink = sink + copy.To(device).SizeInBytes();
          }},
         {"fallback", 200, [&] { Dispatcher::Instance().Call<TensorPtr>({device.type(), "NegForward"}, on_device); }},
