@@ -31,7 +31,6 @@ BUILD = Path(os.environ.get("FL_GEN_TEST_BUILD_DIR", ROOT / "build" / "test"))
 CACHE = BUILD / "cache"
 SDK_VARIABLE = {"mlu": "NEUWARE_HOME", "maca": "MACA_PATH"}
 CLANG = "clang++-16"
-TORTURE = os.environ.get("FL_GEN_TORTURE", "") not in ("", "0")
 
 
 @dataclass(frozen=True)
