@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from fl_gen.output.plan import Action
+from fl_gen.output.publish import replace_file
 from fl_gen.workflow import Request, generate, plan_of, prepare
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,11 +24,20 @@ def main() -> int:
     changed = 0
     for vendor in VENDORS:
         request = Request(vendor=vendor, sdk=("sim",), output=ROOT)
-        plan = plan_of(request, prepare(request)) if check else generate(request, overwrite=True).plan
+        prepared = prepare(request)
+        plan = plan_of(request, prepared) if check else generate(request, overwrite=True).plan
         for entry in plan.entries:
             if entry.action is not Action.IDENTICAL:
                 changed += 1
                 print(f"{entry.action.value:<9} generated/{vendor}/{entry.path}")
+        # A command never rewrites these files; those of the built-in vendors are as much a golden tree as the others.
+        for path, text in prepared.once.items():
+            file = request.backends / path
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                changed += 1
+                print(f"{'update':<9} backends/{vendor}/{path}")
+                if not check:
+                    file.write_text(text, encoding="utf-8")
     if check and changed:
         print("the golden trees are out of date: run `make golden` and review the diff")
         return 1
