@@ -37,7 +37,7 @@ def main() -> int:
                 changed += 1
                 print(f"{'update':<9} backends/{vendor}/{path}")
                 if not check:
-                    file.write_text(text, encoding="utf-8")
+                    replace_file(file, text)
     if check and changed:
         print("the golden trees are out of date: run `make golden` and review the diff")
         return 1
