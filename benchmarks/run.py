@@ -200,7 +200,8 @@ def measure_growth(rounds: int, scratch: Path) -> dict[str, Any]:
 def _exponent(rows: Sequence[dict[str, Any]]) -> float:
     """The power of the number of added ops by which the added time grows from 16x to 64x; 1 is linear."""
     first, third, last = rows[0], rows[-2], rows[-1]
-    less, more = (row["cpu_least"] - first["cpu_least"] for row in (third, last))
+    # Noise may eat a small difference whole; a millisecond keeps the logarithm defined.
+    less, more = (max(row["cpu_least"] - first["cpu_least"], 0.001) for row in (third, last))
     return math.log(more / less) / math.log((last["ops"] - first["ops"]) / (third["ops"] - first["ops"]))
 
 

@@ -21,7 +21,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "a filter's own error": ("a\n{{ 5 | comment }}", "x.txt.j2:2: 'int' object has no attribute 'strip'"),
     "a missing include": ("a\n{% include 'nope.j2' %}", "x.txt.j2:2: template not found: 'nope.j2'"),
     "an absolute include": ("{% include '/etc/passwd' %}", "template not found"),
-    "an include that leads out": ("{% include '../../../../etc/passwd' %}", "leads out of the template folder"),
+    "an include that leads out": ("{% include '" + "../" * 40 + "etc/passwd' %}", "leads out of the template folder"),
     "itself": ("{% include 'x.txt.j2' %}", "includes or calls itself without end"),
     "recursion": ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "includes or calls itself without end"),
     "Python's inside": ("{{ v.__class__.__mro__ }}", "access to attribute '__class__'"),
