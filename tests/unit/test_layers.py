@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "codegen" / "fl_gen"
 # Top to bottom: a layer may import itself and what stands below it.
-LAYERS = ("cli", "report", "workflow", "output", "render", "resolve", "sdk", "schema")
+LAYERS = ("cli", "report", "tasks", "workflow", "output", "render", "resolve", "sdk", "schema")
 
 
 def modules() -> list[Path]:
