@@ -224,10 +224,11 @@ def load() -> Any:
 def version() -> str:
     """libclang's own version line."""
     cindex = load()
-    function = cindex.conf.lib.clang_getClangVersion
-    function.restype = cindex._CXString
-    function.errcheck = cindex._CXString.from_result
-    return str(function())
+    library = cindex.conf.lib
+    function = library.clang_getClangVersion
+    function.restype = cindex._CXString  # which frees itself; cindex's way to read one changed between its releases
+    text = library.clang_getCString(function())
+    return text.decode() if isinstance(text, bytes) else str(text)
 
 
 @cache

@@ -7,7 +7,8 @@ Cursor kinds are compared by number: a newer libclang has kinds that the Python 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from ctypes import CFUNCTYPE, c_int, py_object
+from functools import cache, lru_cache
 from typing import Any
 
 from . import lex
@@ -37,7 +38,6 @@ def kind(cursor: Any) -> int:
 
 def children(cursor: Any) -> list[Any]:
     """A cursor's children. cindex's own `get_children` makes two more calls into the library for each."""
-    cindex = load()
     found: list[Any] = []
     unit = cursor._tu
 
@@ -46,8 +46,15 @@ def children(cursor: Any) -> list[Any]:
         found.append(child)
         return 1
 
-    cindex.conf.lib.clang_visitChildren(cursor, cindex.callbacks["cursor_visit"](visit), found)
+    load().conf.lib.clang_visitChildren(cursor, _visitor()(visit), found)
     return found
+
+
+@cache
+def _visitor() -> Any:
+    """The type of a visiting function. cindex has it too, under a name that changed between its releases."""
+    cursor = load().Cursor
+    return CFUNCTYPE(c_int, cursor, cursor, py_object)
 
 
 def walk(cursor: Any) -> Iterator[Any]:
