@@ -227,7 +227,8 @@ def version() -> str:
     library = cindex.conf.lib
     function = library.clang_getClangVersion
     function.restype = cindex._CXString  # which frees itself; cindex's way to read one changed between its releases
-    text = library.clang_getCString(function())
+    owner = function()
+    text = library.clang_getCString(owner)
     return text.decode() if isinstance(text, bytes) else str(text)
 
 
