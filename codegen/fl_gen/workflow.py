@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,7 +100,7 @@ class EditedError(FlGenError):
 
 def resolve_request(request: Request) -> Resolved:
     """Load the schemas, find and check the SDK, choose every binding."""
-    from fl_gen.resolve.backend import required_groups, resolve
+    from fl_gen.resolve.backend import resolve
     from fl_gen.schema.kernels import load_native_kernels
     from fl_gen.sdk.cache import Cache
     from fl_gen.sdk.items import ProbeItem
@@ -108,11 +108,7 @@ def resolve_request(request: Request) -> Resolved:
 
     catalog = Catalog(request.schema_dirs)
     schemas = catalog.load(request.vendor, request.framework)
-    sdk = _find(request, schemas, catalog)
-    needed = required_groups(schemas.vendor, request.require)
-    missing = sorted(needed - sdk.groups)
-    if missing:
-        raise _missing_group(schemas, sdk, missing[0])
+    sdk = find_sdk_of(request, schemas.vendor, catalog)
     cache = Cache(request.cache) if request.cache is not None else None
     headers = tuple(
         header for name, group in schemas.vendor.groups.items() if name in sdk.groups for header in group.headers
@@ -297,14 +293,26 @@ def scaffold(request: Request, op: str) -> Scaffold:
 
 
 @dataclass(frozen=True)
-class _Sdk:
+class FoundSdk:
+    """An SDK that is there, installed or simulated, before anything is asked of it.
+
+    `memory` holds the headers of a simulated one by absolute path. `libraries` maps each library to its file or None;
+    it is empty for a simulated SDK whose libraries are not built.
+    """
+
     groups: frozenset[str]
     include_dirs: tuple[str, ...]
     memory: dict[str, str]
     version: str | None
     simulated: bool
-    libraries_missing: tuple[str, ...]
     title: str
+    origin: str
+    roots: tuple[str, ...] = ()
+    libraries: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def libraries_missing(self) -> tuple[str, ...]:
+        return tuple(name for name, path in self.libraries.items() if path is None)
 
 
 def is_simulated(sdk: Sequence[str]) -> bool:
@@ -312,17 +320,24 @@ def is_simulated(sdk: Sequence[str]) -> bool:
     return len(sdk) == 1 and (sdk[0] == "sim" or sdk[0].startswith("sim:"))
 
 
-def _find(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
+def find_sdk_of(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
+    """The SDK that a request means. Raises FlGenError when there is none, or when a group that must be there is not."""
+    from fl_gen.resolve.backend import required_groups
+
     simulated = [text for text in request.sdk if is_simulated([text])]
     if simulated and len(request.sdk) > 1:
         raise FlGenError(
             f"--sdk {simulated[0]} is a whole SDK and cannot be combined with another --sdk\n"
             f"  = give --sdk {simulated[0]} alone, or only paths"
         )
-    return _simulated(request, schemas, catalog) if is_simulated(request.sdk) else _installed(request, schemas)
+    sdk = _simulated(request, vendor, catalog) if is_simulated(request.sdk) else _installed(request, vendor)
+    missing = sorted(required_groups(vendor, request.require) - sdk.groups)
+    if missing:
+        raise _missing_group(vendor, sdk, missing[0])
+    return sdk
 
 
-def _simulated(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
+def _simulated(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
     """The simulated SDK's headers, in memory: nothing has to be built to generate code for it."""
     from fl_gen.render.simapi import load_api
     from fl_gen.render.simheaders import render_headers
@@ -339,37 +354,39 @@ def _simulated(request: Request, schemas: Schemas, catalog: Catalog) -> _Sdk:
     root = f"/__fl_gen_sim__/{request.vendor}-{version.version}/include"
     headers = render_headers(api, wanted)
     present = frozenset(
-        name for name, group in schemas.vendor.groups.items() if all(header in headers for header in group.headers)
+        name for name, group in vendor.groups.items() if all(header in headers for header in group.headers)
     )
-    return _Sdk(
+    return FoundSdk(
         groups=present,
         include_dirs=(root,),
         memory={f"{root}/{name}": text for name, text in headers.items()},
         version=version.version,
         simulated=True,
-        libraries_missing=(),
-        title=f"simulated {schemas.vendor.sdk.name} {version.version} (a test double)",
+        title=f"simulated {vendor.sdk.name} {version.version} (a test double)",
+        origin="simulated",
     )
 
 
-def _installed(request: Request, schemas: Schemas) -> _Sdk:
+def _installed(request: Request, vendor: Vendor) -> FoundSdk:
     from fl_gen.render.simsdk import MARKER_FILE
     from fl_gen.sdk.find import find_sdk
 
-    found = find_sdk(schemas.vendor, [Path(path) for path in request.sdk], os.environ)
-    return _Sdk(
+    found = find_sdk(vendor, [Path(path) for path in request.sdk], os.environ)
+    return FoundSdk(
         groups=frozenset(found.groups_present),
         include_dirs=tuple(str(folder) for folder in found.include_dirs),
         memory={},
         version=found.version,
         simulated=(found.root / MARKER_FILE).is_file(),
-        libraries_missing=tuple(found.libraries_missing),
-        title=f"{schemas.vendor.sdk.name} {found.version or 'of unknown version'} at {found.root}",
+        title=f"{vendor.sdk.name} {found.version or 'of unknown version'} at {found.root}",
+        origin=found.origin,
+        roots=tuple(str(root) for root in found.roots),
+        libraries=found.libraries,
     )
 
 
-def _missing_group(schemas: Schemas, sdk: _Sdk, name: str) -> FlGenError:
-    group = schemas.vendor.groups[name]
+def _missing_group(vendor: Vendor, sdk: FoundSdk, name: str) -> FlGenError:
+    group = vendor.groups[name]
     where = ", ".join(sdk.include_dirs)
     return FlGenError(
         f"{sdk.title}: {group.title} is needed, and its header {group.headers[0]} is not in {where}\n"

@@ -30,10 +30,8 @@ def resolve(
 ) -> tuple[Backend, ProbeReport]:
     """The backend for `schemas.vendor` on an SDK that has `groups`, and the probe's report.
 
-    `native` are the hand-written kernels that the user's kernels.yaml lists, None when there is none yet.
-
-    `native` are the hand-written kernels of kernels.yaml, None while there is none. Raises SchemaError when the SDK
-    cannot do a required operation.
+    `native` are the hand-written kernels that the user's kernels.yaml lists, None while there is none.
+    Raises SchemaError when the SDK cannot do a required operation.
     """
     vendor = schemas.vendor
     present = tuple(name for name in vendor.groups if name in groups)

@@ -28,10 +28,12 @@ class Bindings:
     report: ProbeReport
 
 
-def choose(runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober) -> Bindings:
-    """Choose a candidate for every operation of `groups`.
+def survey(
+    runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober
+) -> tuple[Bindings, tuple[Diagnostic, ...]]:
+    """What becomes of every operation of `groups`, and one diagnostic per thing that no backend can do without.
 
-    Raises SchemaError with one diagnostic per status code or required operation that this SDK does not have.
+    Bindings that lack such a thing are for reports only: a lost status domain is not among `statuses`.
     """
     report = prober(probe_items(runtime, vendor, groups))
     problems: list[Diagnostic] = []
@@ -39,10 +41,20 @@ def choose(runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Pro
     choices = {
         name: _choice(operation, vendor, groups, report, problems) for name, operation in runtime.operations.items()
     }
+    portable = {key: value for key, value in report.types.items() if not key.startswith("status_")}
+    bindings = Bindings(portable, statuses, _constants(vendor, runtime, groups, report), choices, report)
+    return bindings, tuple(problems)
+
+
+def choose(runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober) -> Bindings:
+    """Choose a candidate for every operation of `groups`.
+
+    Raises SchemaError with one diagnostic per status code or required operation that this SDK does not have.
+    """
+    bindings, problems = survey(runtime, vendor, groups, prober)
     if problems:
         raise SchemaError(problems)
-    portable = {key: value for key, value in report.types.items() if not key.startswith("status_")}
-    return Bindings(portable, statuses, _constants(vendor, runtime, groups, report), choices, report)
+    return bindings
 
 
 def status_domain(candidate: Candidate | None, operation: Operation, vendor: Vendor) -> str:
@@ -208,7 +220,7 @@ def _choice(
         candidate,
         status_domain(candidate, operation, vendor),
         tuple(rejected),
-        tuple(Declaration(use.name, use.header, use.line) for use in verdict.declarations),
+        tuple(Declaration(use.name, use.header, use.line, use.signature) for use in verdict.declarations),
         verdict.deprecated,
     )
 

@@ -14,11 +14,12 @@ from fl_gen.schema.vendor import Candidate, Vendor
 
 @dataclass(frozen=True)
 class Declaration:
-    """Where the SDK declares something that a chosen binding uses."""
+    """Where the SDK declares something that a chosen binding uses; `signature` is that of a function, else empty."""
 
     name: str
     header: str
     line: int
+    signature: str = ""
 
 
 @dataclass(frozen=True)

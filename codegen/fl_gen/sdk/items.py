@@ -48,11 +48,13 @@ class ProbeItem:
 
 @dataclass(frozen=True)
 class Use:
-    """Where the SDK declares a name that an item uses. `header` is as an `#include` would spell it."""
+    """Where the SDK declares a name that an item uses. `header` is as an `#include` would spell it; `signature` is that
+    of a function as the header writes it, and empty for anything else."""
 
     name: str
     header: str
     line: int
+    signature: str = ""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,9 @@ def uses_of(
                 else:
                     file, line = place
                     spelled = include_name(file, folders) or os.path.basename(file)
-                    known[name] = Use(name, spelled, line) if file in own else None
+                    function = names.function(name) if file in own else None
+                    signature = function.signature if function is not None else ""
+                    known[name] = Use(name, spelled, line, signature) if file in own else None
             use = known[name]
             if use is not None:
                 uses[use] = None
