@@ -103,6 +103,7 @@ def probe_items(runtime: Runtime, vendor: Vendor, groups: frozenset[str]) -> lis
                     location=candidate.location,
                     locate=candidate.code.locate,
                     group=f"op:{name}",
+                    strict_typedefs=vendor.strict_typedefs,
                 )
             )
     for name, helper in vendor.helpers.items():

@@ -214,7 +214,11 @@ class VendorKernel:
 
 @frozen
 class Vendor:
-    """`vendor.yaml` as a whole. Every map keeps the order of the file and the place of each key."""
+    """`vendor.yaml` as a whole. Every map keeps the order of the file and the place of each key.
+
+    `strict_typedefs`: the SDK's handles are all one `void *`, or its codes one `int`, to the compiler, so the check compares
+    the names of typedefs as well.
+    """
 
     name: Name
     title: str
@@ -229,6 +233,7 @@ class Vendor:
     device_compiler: DeviceCompiler | None
     workarounds: tuple[Workaround, ...]
     kernels: Table[VendorKernel]
+    strict_typedefs: bool
     version: int
     location: Location
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from pathlib import Path
 
+from .extend import VENDOR_FILE, Extended, load_extended
 from .link import vendor_problems
 from .location import Location
 from .runtime import GROUPS, RESULTS
@@ -39,7 +42,6 @@ from .spec import (
     Nullable,
     Record,
     raise_problems,
-    validate,
 )
 from .values import Table, Text
 from .vendor import (
@@ -60,7 +62,6 @@ from .vendor import (
     VersionMacros,
     Workaround,
 )
-from .yaml_loader import load
 
 _SOURCE = Field(DOC, "where this is known from")
 _NOTE = Field(DOC, "what is surprising about it", None)
@@ -273,6 +274,9 @@ SPEC = Record(
             Record("the groups", _table, {name: Field(_GROUP, f"the SDK's {name} part", None) for name in GROUPS}),
             "the parts of the SDK",
         ),
+        "strict_typedefs": Field(
+            Bool(), "true: handles are all void *, or codes int, so typedefs are told apart by name", False
+        ),
         "types": Field(
             MapOf(WORD, _SOME_CXX_CANDIDATES), "candidates for each portable type; the first that parses wins"
         ),
@@ -297,8 +301,16 @@ SPEC = Record(
 )
 
 
-def load_vendor(path: str | os.PathLike[str], name: str | None = None) -> Vendor:
-    """The vendor of a file. Raises SchemaError with everything that is wrong with it, taken by itself."""
-    vendor: Vendor = validate(SPEC, load(path, name), "a vendor file")
+def load_vendor(
+    path: str | os.PathLike[str], name: str | None = None, folders: Iterable[Path] | None = None
+) -> Vendor:
+    """The vendor of a file, with its base out of `folders` if it has one. Raises SchemaError with everything that is wrong
+    with it, taken by itself."""
+    return make_vendor(load_extended(path, name, VENDOR_FILE, folders))
+
+
+def make_vendor(extended: Extended) -> Vendor:
+    """The vendor of a file that was read together with its base."""
+    vendor: Vendor = extended.validated(SPEC, "a vendor file")
     raise_problems(vendor_problems(vendor))
     return vendor
