@@ -1,0 +1,368 @@
+"""The include folders and main headers of an SDK that no schema describes.
+
+Folders called `include` (or `inc`) below the roots are searched, else the roots themselves. Of the headers there those
+are *main* that no other one reads: an umbrella header stands for all that it includes. A header counts only if it
+parses; where an umbrella does not, what it would have read is tried by itself. Headers with an `extern "C"` come before
+those of C++ libraries, which take long to parse. Whatever is left out has its reason.
+
+The tree may be anything: links that lead in circles, folders that cannot be read, a folder called `x.h`, a hundred
+thousand files. Numbers of entries, headers and parses are bounded, and so is the time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fl_gen.schema.errors import quote
+
+from . import clang, tree
+from .clang import Message, Parsed
+from .items import SdkError
+from .reads import include_name
+from .shims import tiers
+from .unit import MAIN_FILE
+
+_INCLUDE_NAMES = ("include", "inc", "includes")
+_INTERNAL_NAMES = ("detail", "details", "impl", "internal", "private")
+_SUFFIXES = (".h", ".hh", ".hpp", ".hxx")
+_FOLDER_DEPTH = 6  # levels below a root at which an include folder is looked for
+_HEADER_DEPTH = 2  # folders below an include folder in which main headers are looked for
+_MOST_ENTRIES = 40_000  # names of files and folders looked at
+_MOST_HEADERS = 1_500  # headers whose #include lines are read
+_MOST_PARSES = 600
+_MOST_BYTES = 1 << 20  # of one header that are searched for #include lines
+_SECONDS = 20.0
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+_C_LINKAGE = re.compile(rb'extern[ \t]+"C"|_BEGIN_DECLS\b|_EXTERN_C')
+_MISSING = re.compile(r"'(.+)' file not found")
+_LACKS = re.compile(r":[0-9]+: (unknown type name|use of undeclared|expected|no type named|field has incomplete)")
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A header or folder that was left out, as an #include spells it or by its path, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """What was found. `headers` are as an #include spells them, in an order in which they parse together."""
+
+    include_dirs: tuple[str, ...]
+    headers: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def discover(roots: Sequence[Path | str], seconds: float = _SECONDS) -> Discovered:
+    """The include folders and main headers below `roots`, searched for at most about `seconds`.
+
+    SdkError for a root that is no readable folder. Without any header that parses `headers` is empty.
+    """
+    places = [_root(root) for root in roots]
+    scan = _Scan()
+    for place in places:
+        scan.folders(place)
+    for place in places:
+        if not any(folder == place or folder.startswith(f"{place}/") for folder in scan.include_dirs):
+            scan.include_dirs.append(place)
+    files: dict[str, str] = {}
+    for folder in list(scan.include_dirs):
+        for name, path in scan.headers(folder):
+            files.setdefault(name, path)
+    used = [folder for folder in scan.include_dirs if any(path.startswith(f"{folder}/") for path in files.values())]
+    choice = _Choice(used, files, scan.skipped, time.monotonic() + seconds)
+    headers = choice.headers()
+    return Discovered(tuple(used), tuple(headers), tuple(choice.skipped))
+
+
+def nothing_found(roots: Sequence[Path | str], found: Discovered) -> SdkError:
+    """The error for roots in which no header parses: how many were tried and what the first ones lack."""
+    where = ", ".join(os.fspath(root) for root in roots)
+    if not found.skipped:
+        return SdkError(f"{where}: there is no header in it", "name the folder that holds the SDK's include folder")
+    told = "\n".join(f"  {one.name}: {one.reason}" for one in found.skipped[:5])
+    more = f"\n  and {len(found.skipped) - 5} more" if len(found.skipped) > 5 else ""
+    return SdkError(
+        f"{where}: no header in it parses:\n{told}{more}", "complete the SDK, or name its other folders with --sdk too"
+    )
+
+
+def _root(root: Path | str) -> str:
+    text = os.fspath(root)
+    try:
+        text.encode()  # libclang takes UTF-8 only
+        path = os.path.abspath(os.path.expanduser(text))
+        if not stat.S_ISDIR(os.stat(path).st_mode):
+            raise SdkError(f"--sdk {text} is a file, not a folder", "name the folder that holds the SDK")
+        with os.scandir(path):
+            pass
+    except ValueError as error:
+        raise SdkError(f"--sdk {quote(text)} is no path: {error}", "name the folder that holds the SDK") from error
+    except OSError as error:
+        raise SdkError(
+            f"--sdk {text} cannot be read: {error.strerror or error}", "name the folder that holds the SDK"
+        ) from error
+    return path
+
+
+# -- the tree ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Scan:
+    """Walks folders breadth first, each real folder once, so that links that lead in circles end."""
+
+    include_dirs: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    entries: int = 0
+
+    def folders(self, root: str) -> None:
+        """Collect the include folders below `root`; one inside another is the outer one's own affair."""
+        seen: set[tuple[int, int]] = set()
+        known = set(map(os.path.realpath, self.include_dirs))
+        waiting = [(root, 0)]
+        while waiting:
+            folder, depth = waiting.pop(0)
+            if not self._first(folder, seen):
+                continue
+            if os.path.basename(folder).lower() in _INCLUDE_NAMES:
+                real = os.path.realpath(folder)
+                if real not in known:
+                    known.add(real)
+                    self.include_dirs.append(folder)
+                continue
+            if depth < _FOLDER_DEPTH:
+                waiting += [(path, depth + 1) for path, is_folder in self._entries(folder) if is_folder]
+
+    def headers(self, folder: str) -> Iterable[tuple[str, str]]:
+        """(name as included, path) of each header of an include folder, the outer ones first."""
+        seen: set[tuple[int, int]] = set()
+        waiting = [("", folder, 0)]
+        while waiting:
+            prefix, place, depth = waiting.pop(0)
+            if not self._first(place, seen):
+                continue
+            for path, is_folder in self._entries(place):
+                name = prefix + os.path.basename(path)
+                internal = os.path.basename(path).lower() in _INTERNAL_NAMES or os.path.basename(path).startswith("_")
+                if is_folder and depth < _HEADER_DEPTH and not internal:
+                    waiting.append((f"{name}/", path, depth + 1))
+                if not name.endswith(_SUFFIXES):
+                    continue
+                reason = self._unfit(name, path, is_folder)
+                if reason is None:
+                    yield name, path
+                else:
+                    self.skipped.append(Skipped(os.fsencode(name).decode(errors="replace"), reason))
+
+    @staticmethod
+    def _unfit(name: str, path: str, is_folder: bool) -> str | None:
+        if is_folder:
+            return "it is a folder"
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            return "its name is not UTF-8"
+        if any(character in name for character in '<>"\n\r\\'):
+            return "its name cannot stand in an #include"
+        if not os.path.isfile(path):
+            return "it is no file, or a link to nothing"
+        if not os.access(path, os.R_OK):
+            return "it cannot be read: permission denied"
+        return None
+
+    @staticmethod
+    def _first(folder: str, seen: set[tuple[int, int]]) -> bool:
+        try:
+            info = os.stat(folder)
+        except OSError:
+            return False
+        key = (info.st_dev, info.st_ino)
+        if key in seen:
+            return False
+        seen.add(key)
+        return True
+
+    def _entries(self, folder: str) -> list[tuple[str, bool]]:
+        found: list[tuple[str, bool]] = []
+        if self.entries >= _MOST_ENTRIES:
+            self._skip_once(folder, f"more than {_MOST_ENTRIES} files and folders: the rest was not looked at")
+            return found
+        try:
+            with os.scandir(folder) as scan:
+                for entry in scan:
+                    self.entries += 1
+                    if self.entries > _MOST_ENTRIES:
+                        break
+                    try:
+                        found.append((entry.path, entry.is_dir()))
+                    except OSError:  # a link that leads back to itself
+                        found.append((entry.path, False))
+        except OSError as error:
+            self._skip_once(folder, f"it cannot be read: {error.strerror or error}")
+        return sorted(found)
+
+    def _skip_once(self, folder: str, reason: str) -> None:
+        one = Skipped(os.fsencode(folder).decode(errors="replace"), reason)
+        if one not in self.skipped:
+            self.skipped.append(one)
+
+
+# -- which of them ----------------------------------------------------------------------------------------------------
+
+
+class _Choice:
+    """Tries headers, umbrellas first, until every header is read, or was tried and does not parse."""
+
+    def __init__(
+        self, folders: Sequence[str], files: Mapping[str, str], skipped: Sequence[Skipped], deadline: float
+    ) -> None:
+        self._folders = tuple(folders)
+        self._files = dict(sorted(files.items())[:_MOST_HEADERS]) if len(files) > _MOST_HEADERS else dict(files)
+        self.skipped = list(skipped)
+        if len(files) > len(self._files):
+            rest = len(files) - len(self._files)
+            self.skipped.append(Skipped(f"{rest} headers", f"more than {_MOST_HEADERS} headers"))
+        self._deadline = deadline
+        self._parses = 0
+        self._covered: set[str] = set()
+
+    def headers(self) -> list[str]:
+        accepted: list[str] = []
+        failed: dict[str, str] = {}
+        for name in self._order():
+            if os.path.realpath(self._files[name]) in self._covered:
+                continue
+            reason = self._try([name])
+            if reason is None:
+                accepted.append(name)
+            else:
+                failed[name] = reason
+        for name, reason in failed.items():
+            # What it lacks may be what another header declares: headers of old SDKs must be included in an order.
+            if os.path.realpath(self._files[name]) in self._covered:
+                continue
+            if accepted and _LACKS.match(reason.removeprefix(name)) and self._try([*accepted, name]) is None:
+                accepted.append(name)
+            else:
+                self.skipped.append(Skipped(name, reason))
+        return self._together(accepted)
+
+    def _together(self, accepted: list[str]) -> list[str]:
+        """Those of the headers that parse in one unit: two that define one thing differently do not.
+
+        The header in which clang reports an error is left out, one at a time, since further errors may follow from it.
+        """
+        kept = list(accepted)
+        while len(kept) > 1:
+            parsed = self._parse(kept)
+            if not parsed.errors:
+                break
+            reason = _words(parsed.errors, self._folders)
+            blamed = _blamed(parsed, len(kept))
+            self.skipped.append(Skipped(kept.pop(blamed), f"not together with the headers before it: {reason}"))
+        return kept
+
+    def _order(self) -> list[str]:
+        """Headers that no other one includes first, among them those that read the most, then the others alike."""
+        by_path = {os.path.realpath(path): name for name, path in self._files.items()}
+        texts = {name: _text(path) for name, path in self._files.items()}
+        edges = {name: self._includes(name, texts[name], by_path) for name in self._files}
+        included = {to for name, all_ in edges.items() for to in all_ if to != name}
+        reach = {name: len(_reached(name, edges)) for name in edges}
+        plain = {name for name, text in texts.items() if _C_LINKAGE.search(text)}
+        return sorted(
+            edges, key=lambda name: (name in included, name not in plain, name.count("/"), -reach[name], name)
+        )
+
+    def _includes(self, name: str, text: bytes, by_path: Mapping[str, str]) -> set[str]:
+        found = set()
+        for raw in _INCLUDE.findall(text):
+            spelled = os.fsdecode(raw)
+            for folder in (os.path.dirname(self._files[name]), *self._folders):
+                other = by_path.get(os.path.realpath(os.path.join(folder, spelled)))
+                if other is not None:
+                    found.add(other)
+                    break
+        return found
+
+    def _try(self, names: Sequence[str]) -> str | None:
+        """None if these parse in this order, and then all that they read counts as read; else clang's first words."""
+        if self._parses >= _MOST_PARSES:
+            return f"not tried: {_MOST_PARSES} others were"
+        if time.monotonic() > self._deadline:
+            return "not tried: the time for it was over"
+        parsed = self._parse(names)
+        if parsed.errors:
+            return _words(parsed.errors, self._folders)
+        read = {path for path, _, _ in parsed.inclusions()}
+        own = {path for path in read if include_name(path, self._folders) is not None}
+        if not _declares(parsed, own):
+            return "it declares nothing to a C++ compiler"
+        self._covered.update(map(os.path.realpath, read))
+        return None
+
+    def _parse(self, names: Sequence[str]) -> Parsed:
+        """The headers in this order, with the C++ library's headers only if one of them asks for those."""
+        text = "".join(f"#include <{name}>\n" for name in names).encode()
+        best: Parsed | None = None
+        for shims in tiers():
+            self._parses += 1
+            arguments = [part for folder in (*self._folders, *shims.dirs) for part in ("-isystem", folder)]
+            parsed = clang.parse(MAIN_FILE, text, arguments, dict(shims.files))
+            if not parsed.errors:
+                return parsed
+            best = parsed
+            missing = next((m for e in parsed.errors if (m := _MISSING.search(e.text))), None)
+            if missing is None or "." in missing.group(1) or "/" in missing.group(1):
+                break
+        assert best is not None  # there is always a set of compiler headers
+        return best
+
+
+def _declares(parsed: Parsed, own: set[str]) -> bool:
+    """Whether one of the SDK's own headers declares a function or a type: headers for device compilers may be empty."""
+    wanted = (tree.FUNCTION, tree.FUNCTION_TEMPLATE, tree.ENUM, tree.TYPEDEF, tree.STRUCT, tree.UNION, tree.CLASS)
+    found = tree.declarations(tree.children(parsed.unit.cursor))
+    return any(tree.kind(cursor) in wanted and tree.place(cursor)[0] in own for cursor in found)
+
+
+def _blamed(parsed: Parsed, count: int) -> int:
+    """The number of the header, in the order of the includes, in which the first error stands; else the last one."""
+    place = parsed.errors[0].place
+    chain = ((place.file, place.line), *parsed.includers(place.file))
+    line = next((line for file, line in chain if file == MAIN_FILE), count)
+    return min(max(line, 1), count) - 1
+
+
+def _words(errors: Sequence[Message], folders: Sequence[str]) -> str:
+    """The worst error in clang's words, with its place as an #include spells it."""
+    worst = max(errors, key=lambda one: one.severity)
+    place = include_name(worst.place.file, folders) or os.path.basename(worst.place.file)
+    return f"{place}:{worst.place.line}: {worst.text}"
+
+
+def _text(path: str) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(_MOST_BYTES)
+    except OSError:
+        return b""
+
+
+def _reached(name: str, edges: Mapping[str, set[str]]) -> set[str]:
+    seen = {name}
+    waiting = [name]
+    while waiting:
+        new = edges[waiting.pop()] - seen
+        seen |= new
+        waiting += new
+    return seen
