@@ -59,13 +59,19 @@ def declare(type_text: str, name: str) -> str:
     return f"{type_text}{name}" if type_text.endswith(("*", "&")) else f"{type_text} {name}"
 
 
+def _parameter(param: Any) -> str:
+    """A parameter with its default argument, which a mapping need not have."""
+    default = param.get("default") if isinstance(param, Mapping) else param.default
+    return declare(_get(param, "type"), _get(param, "name")) + (f" = {default}" if default is not None else "")
+
+
 def signature(method: Any, before: str, after: str, indent: int) -> str:
     """`before(parameters)after`, broken behind commas and aligned at the bracket where a line would be too long."""
     opening = " " * indent + before + "("
     aligned = " " * len(opening)
     line = opening
     lines: list[str] = []
-    params = [declare(_get(param, "type"), _get(param, "name")) for param in _get(method, "params")]
+    params = [_parameter(param) for param in _get(method, "params")]
     for position, param in enumerate(params):
         piece = param + (", " if position + 1 < len(params) else ")" + after)
         if len(line + piece.rstrip()) > _WIDTH and line != opening:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Literal, TypeVar
 
+from .checkout import Checkout
 from .frozen import frozen
 from .location import Location
 from .name import Name
@@ -111,10 +112,11 @@ class Struct:
 
 @frozen
 class Param:
-    """A parameter of a method or function: its exact C++ type and its name."""
+    """A parameter of a method or function: its exact C++ type, its name, and its default argument if it has one."""
 
     name: str
     type: str
+    default: str | None
     location: Location
 
 
@@ -281,6 +283,20 @@ class AbiRule:
 
 
 @frozen
+class DispatchCall:
+    """A method of the kernel table; `role` is what it does with a kernel's name.
+
+    `register`: (key, function); `lookup`: (key), gives what holds the function; `call`: (key, arguments...);
+    `call_found`: (arguments...) on what a lookup gave. The result type of a call is its first template argument.
+    """
+
+    type: str
+    method: str
+    role: Literal["register", "lookup", "call", "call_found"]
+    location: Location
+
+
+@frozen
 class KernelRules:
     """How kernels are registered, and which ones must be."""
 
@@ -289,6 +305,7 @@ class KernelRules:
     params_header: Ref
     required: tuple[Ref, ...]
     abi: tuple[AbiRule, ...]
+    dispatch: tuple[DispatchCall, ...]
     location: Location
 
 
@@ -357,6 +374,7 @@ class Interface:
     name_rule: NameRule
     kernels: KernelRules
     cmake: CMake
+    checkout: Checkout | None
     version: int
     location: Location
 

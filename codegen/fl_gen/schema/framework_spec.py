@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from . import checkout
 from . import framework as model
 from .scalars import (
     CXX_TYPE,
@@ -33,6 +34,9 @@ _SIGNATURE = Str("a C++ signature", "[A-Za-z0-9_:<>,&* ()]+", "return type, name
 _TARGET = Str("a CMake target", "[A-Za-z0-9_:.+-]+")
 _CMAKE_WORD = Str("a CMake word", "[A-Za-z_][A-Za-z0-9_]*")
 _CMAKE_FILE = Str(HEADER.what, HEADER.pattern, HEADER.hint)
+_FOLDER = Str(
+    "a folder of the tree", "\\.|[A-Za-z0-9_][A-Za-z0-9_./+-]*", "relative to the tree, or . for the tree itself"
+)
 _CMAKE_VERSION = Str("a version", "[0-9]+(?:\\.[0-9]+)*", 'in quotes, as "3.28"')
 _INITIALISER = Str("an initialiser")
 
@@ -50,10 +54,11 @@ _DOC = (REMARK, "what people should know about it")
 _IN_HEADER = (_HEADER_REF, "the header that declares it, one of `headers`")
 _IN_NAMESPACE = (QUALIFIED, "the namespace that it is declared in")
 
-_PARAMS = _list("a parameter", model.Param, {
-    "name": (IDENTIFIER, "its name"),
-    "type": (CXX_TYPE, "its exact C++ type"),
-}, "parameter")  # fmt: skip
+_PARAMS = ListOf(Record("a parameter", model.Param, {
+    "name": Field(IDENTIFIER, "its name"),
+    "type": Field(CXX_TYPE, "its exact C++ type"),
+    "default": Field(_INITIALISER, "its default argument", None),
+}, title="parameter"))  # fmt: skip
 _NAMESPACES = _list("a namespace", model.Namespace, {
     "role": (WORD, "the role that it plays"),
     "name": (QUALIFIED, "its C++ name"),
@@ -171,6 +176,14 @@ _REGISTRATION = _record("the registration", model.Registration, {
         "doc": _DOC,
     }, "entry_point"), "the backend's function that a program calls"),
 }, "registration")  # fmt: skip
+_DISPATCH = ListOf(_record("a dispatcher call", model.DispatchCall, {
+    "type": (IDENTIFIER, "the class"),
+    "method": (IDENTIFIER, "the method"),
+    "role": (
+        Choice(("register", "lookup", "call", "call_found")),
+        "what it does with a kernel's key: register, lookup, call, or call_found: calls what a lookup gave",
+    ),
+}, "dispatch_call"), at_least=1)  # fmt: skip
 _KERNELS = _record("the kernel rules", model.KernelRules, {
     "macro": (IDENTIFIER_REF, "the macro that registers a kernel"),
     "map_header": (_HEADER_REF, "header that maps dtypes to types"),
@@ -180,6 +193,7 @@ _KERNELS = _record("the kernel rules", model.KernelRules, {
         "name": (WORD, "its name"),
         "doc": (DOC, "the rule"),
     }, "abi_rule"), "rules of the type-erased dispatcher"),
+    "dispatch": (_DISPATCH, "methods of the kernel table that take a kernel by name"),
 }, "kernel_rules")  # fmt: skip
 _CMAKE = _record("the CMake interface", model.CMake, {
     "minimum": (_CMAKE_VERSION, "oldest CMake that the framework accepts"),
@@ -203,6 +217,29 @@ _CMAKE = _record("the CMake interface", model.CMake, {
         "doc": _DOC,
     }, "cmake_function"), "functions that a backend calls"),
 }, "cmake")  # fmt: skip
+
+_SOURCE_SUFFIX = Str("a file name suffix", "\\.[A-Za-z0-9_+]+", "a dot and letters, as .cc")
+_DEFINE = Str(
+    "a macro definition", "[A-Za-z_][A-Za-z0-9_]*(\\([A-Za-z0-9_, .]*\\))?(=.*)?", "NAME, NAME=text or NAME(x)=text"
+)
+_CHECKOUT = _record("a checkout", checkout.Checkout, {
+    "include": (ListOf(_FOLDER, at_least=1), "include folders of the tree"),
+    "system": (ListOf(_FOLDER), "folders below a system's include folder that are include folders too"),
+    "sources": (ListOf(_FOLDER, at_least=1), "folders whose files register or call kernels"),
+    "suffixes": (ListOf(_SOURCE_SUFFIX, at_least=1), "of C++ sources"),
+    "headers": (ListOf(_SOURCE_SUFFIX), "of headers"),
+    "device_suffixes": (ListOf(_SOURCE_SUFFIX), "of sources in a dialect for devices"),
+    "defines": (ListOf(_DEFINE), "macros that the framework is compiled with"),
+    "device_defines": (ListOf(_DEFINE), "macros that take the words of the dialect away"),
+    "needs": (_list("a needed header", checkout.Requirement, {
+        "header": (HEADER, "as it is written in an #include"),
+        "package": (TITLE, "what to install for it"),
+    }, "needed_header"), "headers of others without which the tree cannot be read"),
+    "stand_ins": (_list("a stand-in", checkout.StandIn, {
+        "header": (HEADER, "as it is written in an #include"),
+        "text": (Str("C++ text"), "what is read in its place, on one line"),
+    }, "stand_in"), "for headers that a machine may lack; others that it lacks are taken as empty"),
+}, "checkout")  # fmt: skip
 
 _NAME_RULE = _record("the name rule", model.NameRule, {
     "pattern": (Str("a regular expression"), "pattern of a backend's name"),
@@ -231,6 +268,7 @@ SPEC = Record(
         "name_rule": Field(_NAME_RULE, "what a backend may be called"),
         "kernels": Field(_KERNELS, "how kernels are registered"),
         "cmake": Field(_CMAKE, "what a backend's build files may use"),
+        "checkout": Field(_CHECKOUT, "how `fl-gen framework check` reads a source tree of the framework", None),
     },
     title="interface",
 )
