@@ -124,7 +124,7 @@ def test_nothing_that_parses_is_told_with_the_reasons(tmp_path: Path) -> None:
     write(tmp_path, {"include/broken.h": "int broken(;\n"})
     error = nothing_found([tmp_path], discover([tmp_path]))
     assert error.render() == (
-        f"{tmp_path}: no header in it parses:\n  broken.h: broken.h:1: expected parameter declarator\n"
+        f"{tmp_path}: no header in it parses:\n  broken.h: broken.h:1: expected expression\n"
         "  = complete the SDK, or name its other folders with --sdk too"
     )
     empty = tmp_path / "empty"
