@@ -216,8 +216,8 @@ class VendorKernel:
 class Vendor:
     """`vendor.yaml` as a whole. Every map keeps the order of the file and the place of each key.
 
-    `strict_typedefs`: the SDK's handles are all one `void *`, or its codes one `int`, to the compiler, so the check compares
-    the names of typedefs as well.
+    `strict_typedefs`: the SDK's handles are all one `void *`, or its codes one `int`, to the compiler, so the check
+    compares the names of typedefs as well.
     """
 
     name: Name
