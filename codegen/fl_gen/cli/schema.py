@@ -45,7 +45,8 @@ def export(kind: str | None, out: Path | None) -> None:
 @click.option("--framework", default="infinitrain", show_default=True, help="Framework to check against.")
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="Schemas of your own.")
 def check(vendors: tuple[str, ...], framework: str, schema_dirs: tuple[Path, ...]) -> None:
-    """Check the schema files of VENDORS (default: all) and what they refer to. All problems are reported at once."""
+    """Check the schema files of VENDORS (default: all, and all bases) and what they refer to. All problems are reported
+    at once."""
     from fl_gen.schema.catalog import Catalog
     from fl_gen.schema.errors import Diagnostic, SchemaError
 
@@ -54,6 +55,8 @@ def check(vendors: tuple[str, ...], framework: str, schema_dirs: tuple[Path, ...
     names = vendors or catalog.vendors()
     for name in names:
         problems += catalog.check(name, framework)
+    for base in () if vendors else catalog.bases():
+        problems += catalog.check_base(base)
     if problems:
         raise SchemaError(problems)
     click.echo(f"{framework} and {', '.join(names)}: the schemas are sound")

@@ -32,7 +32,8 @@ def build(vendor: str, out: Path, version: str | None, sanitize: str, schema_dir
     path = catalog.api_path(vendor)
     if path is None:
         raise FlGenError(f"{vendor} has no simulated SDK: there is no api.yaml in its folder")
-    result = build_sim_sdk(load_api(path), version, out, SimBuildOptions(sanitize=sanitize, cache=cache_folder(False)))
+    api = load_api(path, catalog.folders)
+    result = build_sim_sdk(api, version, out, SimBuildOptions(sanitize=sanitize, cache=cache_folder(False)))
     click.echo(f"simulated {layout.name} {result.version} (a test double) is in {result.root}")
     if layout.environment:
         click.echo(f"use it: export {layout.environment[0]}={result.root.resolve()}")

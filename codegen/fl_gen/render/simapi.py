@@ -279,9 +279,10 @@ def parse_api(data: Mapping[str, Any]) -> Api:
 
 
 @functools.lru_cache(maxsize=8)
-def load_api(path: Path) -> Api:
-    """The Api of one file. Raises SchemaError with everything that is wrong with it."""
+def load_api(path: Path, folders: tuple[Path, ...] | None = None) -> Api:
+    """The Api of one file, with its base out of these schema folders if it has one. Raises SchemaError with everything
+    that is wrong with it."""
     from fl_gen.schema.api_spec import load_api_data
     from fl_gen.schema.paths import shown
 
-    return parse_api(load_api_data(path, shown(path)))
+    return parse_api(load_api_data(path, shown(path), folders))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from .errors import Diagnostic
+from .extend import API_FILE, load_extended
 from .frozen import frozen
 from .link import dangling
 from .location import Location
@@ -33,10 +35,9 @@ from .scalars import (
     Int,
     Str,
 )
-from .spec import ByShape, Check, Definitions, Field, Json, ListOf, MapOf, Record, Spec, raise_problems, validate
+from .spec import ByShape, Check, Definitions, Field, Json, ListOf, MapOf, Record, Spec, raise_problems
 from .suggest import suggestion
 from .values import Ref, Table
-from .yaml_loader import load
 
 KINDS = ("macro", "opaque", "typedef", "enum", "record", "function", "cxx")
 # What the engine of the simulated SDK may answer; a domain gives the vendor's code for each.
@@ -280,9 +281,12 @@ SPEC = Record(
 )
 
 
-def load_api_data(path: str | os.PathLike[str], name: str | None = None) -> Table[Any]:
-    """The checked data of a file. Raises SchemaError with everything that is wrong with it."""
-    data: Table[Any] = validate(SPEC, load(path, name), "an api file")
+def load_api_data(
+    path: str | os.PathLike[str], name: str | None = None, folders: Iterable[Path] | None = None
+) -> Table[Any]:
+    """The checked data of a file, with its base out of `folders` if it has one. Raises SchemaError with everything that
+    is wrong with it."""
+    data: Table[Any] = load_extended(path, name, API_FILE, folders).validated(SPEC, "an api file")
     raise_problems(api_problems(data))
     return data
 

@@ -1,8 +1,9 @@
 """Finds schema files, shipped and the user's, and loads each once.
 
 A user's schema folder has the layout of the shipped one (`runtime.yaml`, `vendors/<name>/vendor.yaml`,
-`frameworks/<name>/interface.yaml`, `frameworks/<name>/ops/*.yaml`). Of files with one relative path the first folder's
-counts, and the shipped folder is the last; so a user's folder may add a vendor or an ops file, or replace one.
+`bases/<name>/vendor.yaml`, `frameworks/<name>/interface.yaml`, `frameworks/<name>/ops/*.yaml`). Of files with one
+relative path the first folder's counts, and the shipped folder is the last; so a user's folder may add a vendor, a base
+or an ops file, or replace one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import Diagnostic, FlGenError, SchemaError, quote
+from .extend import API_FILE, VENDOR_FILE, base_names, base_problems, load_extended
 from .framework import Framework, make_framework
 from .framework_spec import load_interface
 from .frozen import frozen
@@ -29,7 +31,8 @@ from .paths import data_dir, shown
 from .runtime import Runtime, load_runtime
 from .suggest import suggestion
 from .vendor import Vendor
-from .vendor_spec import load_vendor
+from .vendor_spec import SPEC as VENDOR_SPEC
+from .vendor_spec import make_vendor
 
 T = TypeVar("T")
 
@@ -60,11 +63,16 @@ class Catalog:
             if not folder.is_dir():
                 raise FlGenError(f"{shown(folder)}: no such schema folder")
         self._loaded: dict[Path, Any] = {}
+        self._bases: dict[Path, Path | None] = {}  # the base's file of each vendor file that was read
         self._frameworks: dict[str, Framework] = {}
 
     def vendors(self) -> tuple[str, ...]:
         """The names of all vendors, sorted."""
         return self._names("vendors", "vendor.yaml")
+
+    def bases(self) -> tuple[str, ...]:
+        """The names of all bases that vendors may extend, sorted."""
+        return tuple(sorted({*base_names(self.folders, VENDOR_FILE), *base_names(self.folders, API_FILE)}))
 
     def frameworks(self) -> tuple[str, ...]:
         """The names of all frameworks, sorted."""
@@ -77,7 +85,7 @@ class Catalog:
     def vendor(self, name: str) -> Vendor:
         """A vendor by name, checked by itself."""
         path = self.path(f"vendors/{name}/vendor.yaml", "vendor", name, self.vendors())
-        vendor = self._load(path, load_vendor)
+        vendor = self._load(path, self._load_vendor)
         if vendor.name.snake != name:
             message = f"the folder is called {name}, the vendor in it {vendor.name}"
             raise SchemaError([Diagnostic(vendor.location, message, f"write vendor: {name}, or rename the folder")])
@@ -140,16 +148,34 @@ class Catalog:
         except SchemaError as error:
             problems.extend(error.diagnostics)
         path = self.api_path(vendor)
-        data = self._try(path, load_api_data, problems) if path is not None else None
+        data = (
+            self._try(path, lambda file, name: load_api_data(file, name, self.folders), problems)
+            if path is not None
+            else None
+        )
         if data is not None and data["vendor"] != vendor:
             message = f"the folder is called {vendor}, the vendor in it {data['vendor']}"
             problems.append(Diagnostic(data.location, message, f"write vendor: {vendor}, or rename the folder"))
         return tuple(problems)
 
+    def check_base(self, name: str) -> tuple[Diagnostic, ...]:
+        """All problems of a base that can be seen without a vendor that extends it."""
+        from .api_spec import SPEC as API_SPEC
+
+        problems: list[Diagnostic] = []
+        for file, spec in ((VENDOR_FILE, VENDOR_SPEC), (API_FILE, API_SPEC)):
+            if name in base_names(self.folders, file):
+                path = self.path(f"bases/{name}/{file}", "base", name)
+                problems += base_problems(path, shown(path), spec)
+        return tuple(problems)
+
     def files(self, vendor: str, framework: str = "infinitrain") -> tuple[Path, ...]:
         """The schema files that `load` reads, in a fixed order; for digests and dependency lists."""
         paths = [self.path("runtime.yaml", "runtime vocabulary", "runtime")]
-        paths.append(self.path(f"vendors/{vendor}/vendor.yaml", "vendor", vendor, self.vendors()))
+        own = self.path(f"vendors/{vendor}/vendor.yaml", "vendor", vendor, self.vendors())
+        self._load(own, self._load_vendor)
+        base = self._bases[own]
+        paths += [own] if base is None else [own, base]
         paths.append(self.path(f"frameworks/{framework}/interface.yaml", "framework", framework, self.frameworks()))
         return (*paths, *self._ops_files(framework))
 
@@ -178,6 +204,11 @@ class Catalog:
             for path in (folder / "frameworks" / framework / "ops").glob("*.yaml"):
                 found.setdefault(path.name, path)
         return [found[name] for name in sorted(found)]
+
+    def _load_vendor(self, path: Path, name: str) -> Vendor:
+        extended = load_extended(path, name, VENDOR_FILE, self.folders)
+        self._bases[path] = extended.base
+        return make_vendor(extended)
 
     def _load(self, path: Path, loader: Callable[[Path, str], T]) -> T:
         if path not in self._loaded:

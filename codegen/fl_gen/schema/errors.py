@@ -53,6 +53,9 @@ class Diagnostic:
         lines += _excerpt_lines(self.location, self.excerpt, self.length, self.severity, color)
         if self.hint:
             lines += [f"  = {part}" for part in printable(self.hint).split("\n")]
+        if self.location.via is not None:
+            lines.append(_head(self.location.via, "the base is extended here", "note", color))
+            lines += _excerpt_lines(self.location.via, None, 1, "note", color)
         for other in self.related:
             lines.append(_head(other.location, other.message, "note", color))
             lines += _excerpt_lines(other.location, other.excerpt, 1, "note", color)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file: the path as it is shown to people, line and column from 1, counted in code points."""
+    """A place in a file: the path as it is shown to people, line and column from 1, counted in code points.
+
+    `via` is the place that brought the file in (a vendor's `extends`), which a diagnostic here shows as well.
+    """
 
     file: str
     line: int = 1
     column: int = 1
+    via: Location | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.line < 1 or self.column < 1:

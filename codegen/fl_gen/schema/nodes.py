@@ -20,9 +20,13 @@ _FLOAT = re.compile(
 
 
 class Scalar:
-    """A scalar with its text exactly as written (after unquoting and unfolding) and where it stands."""
+    """A scalar with its text exactly as written (after unquoting and unfolding) and where it stands.
 
-    __slots__ = ("_offsets", "column", "end", "index", "line", "source", "style", "value")
+    In a scalar of a base, placeholders have been replaced: then `written` is the text with them, and `origin` gives for
+    each character of `value`, and for its end, the character of `written` that it comes from.
+    """
+
+    __slots__ = ("_offsets", "column", "end", "index", "line", "origin", "source", "style", "value", "written")
 
     def __init__(
         self, source: Source, line: int, column: int, index: int, end: int, value: str, style: str | None
@@ -35,6 +39,14 @@ class Scalar:
         self.value = value
         self.style = style or ""  # '' plain, ' " | >
         self._offsets: list[int] | None = None
+        self.written = value
+        self.origin: list[int] | None = None
+
+    def replaced(self, value: str, origin: list[int]) -> Scalar:
+        """The same scalar with its placeholders replaced."""
+        other = Scalar(self.source, self.line, self.column, self.index, self.end, value, self.style)
+        other.written, other.origin = self.written, origin
+        return other
 
     @property
     def location(self) -> Location:
@@ -51,7 +63,8 @@ class Scalar:
     def locate(self, offset: int) -> Location:
         """The location of the character at an offset of the value; outside it, of its nearer end."""
         if self._offsets is None:
-            self._offsets = value_offsets(self.source.text, self.index, self.end, self.style, self.value)
+            offsets = value_offsets(self.source.text, self.index, self.end, self.style, self.written)
+            self._offsets = offsets if self.origin is None else [offsets[index] for index in self.origin]
         return self.source.locate(self._offsets[max(0, min(offset, len(self.value)))])
 
     @property
@@ -64,9 +77,10 @@ class Scalar:
     def kind(self) -> ScalarKind:
         """What the scalar is by the core rules of YAML 1.2.
 
-        So `yes`, `on`, `0755`, `1_000` and `1:30`, which YAML 1.1 turns into other things, are text.
+        So `yes`, `on`, `0755`, `1_000` and `1:30`, which YAML 1.1 turns into other things, are text, as is everything
+        that a placeholder stood in.
         """
-        if self.style:
+        if self.style or self.origin is not None:
             return "str"
         value = self.value
         if value in _NULL:

@@ -39,7 +39,7 @@ def logical(file: str) -> str:
     """The name of a schema or template file that is the same on every machine, for what is written into outputs.
 
     A shipped file is named from the shipped root (`schemas/runtime.yaml`), a user's file from the current folder, a
-    file elsewhere by its last parts from `schemas`, `vendors` or `frameworks` on, or by its name alone.
+    file elsewhere by its last parts from `schemas`, `vendors`, `bases` or `frameworks` on, or by its name alone.
     """
     path = Path(os.path.abspath(file))
     for root in (data_dir(), Path.cwd()):
@@ -48,6 +48,6 @@ def logical(file: str) -> str:
         except ValueError:
             continue
     for index, part in enumerate(path.parts):
-        if part in ("schemas", "vendors", "frameworks"):
+        if part in ("schemas", "vendors", "bases", "frameworks"):
             return "/".join(path.parts[index:])
     return path.name

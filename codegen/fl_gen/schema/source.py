@@ -12,13 +12,14 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 class Source:
-    """A decoded file (without its byte order mark) and the name under which people know it."""
+    """A decoded file (without its byte order mark), the name under which people know it, and what brought it in."""
 
-    __slots__ = ("_lines", "_starts", "name", "text")
+    __slots__ = ("_lines", "_starts", "name", "text", "via")
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, via: Location | None = None) -> None:
         self.name = name
         self.text = text
+        self.via = via
         self._lines: list[str] | None = None
         self._starts: list[int] | None = None
 
@@ -30,14 +31,14 @@ class Source:
 
     def at(self, line: int, column: int) -> Location:
         """The location of a line and column counted from 0."""
-        return Location(self.name, line + 1, column + 1)
+        return Location(self.name, line + 1, column + 1, self.via)
 
     def locate(self, index: int) -> Location:
         """The location of a code point by its offset in the text."""
         if self._starts is None:
             self._starts = _line_starts(self.text)
         line = bisect_right(self._starts, index) - 1
-        return Location(self.name, line + 1, index - self._starts[line] + 1)
+        return Location(self.name, line + 1, index - self._starts[line] + 1, self.via)
 
     def diagnostic(
         self,

@@ -301,11 +301,9 @@ SPEC = Record(
 )
 
 
-def load_vendor(
-    path: str | os.PathLike[str], name: str | None = None, folders: Iterable[Path] | None = None
-) -> Vendor:
-    """The vendor of a file, with its base out of `folders` if it has one. Raises SchemaError with everything that is wrong
-    with it, taken by itself."""
+def load_vendor(path: str | os.PathLike[str], name: str | None = None, folders: Iterable[Path] | None = None) -> Vendor:
+    """The vendor of a file, with its base out of `folders` if it has one. Raises SchemaError with everything that is
+    wrong with it, taken by itself."""
     return make_vendor(load_extended(path, name, VENDOR_FILE, folders))
 
 

@@ -44,18 +44,19 @@ _REMEDIES = (
 )
 
 
-def load(path: str | os.PathLike[str], name: str | None = None) -> Node:
-    """The root node of a YAML file; `name` is the path that messages show (default: the path as given).
+def load(path: str | os.PathLike[str], name: str | None = None, via: Location | None = None) -> Node:
+    """The root node of a YAML file; `name` is the path that messages show (default: the path as given), `via` what
+    brought the file in.
 
     Raises SchemaError with everything that is wrong with it.
     """
     shown = name if name is not None else os.fspath(path)
-    return loads(_read(Path(path), shown), shown)
+    return loads(_read(Path(path), shown), shown, via)
 
 
-def loads(data: str | bytes, name: str = "<text>") -> Node:
+def loads(data: str | bytes, name: str = "<text>", via: Location | None = None) -> Node:
     """The root node of YAML text, as `load`."""
-    source = Source(name, _decode(data, name))
+    source = Source(name, _decode(data, name), via)
     bad = _FORBIDDEN.search(source.text)
     if bad:
         character = f"U+{ord(bad.group()):04X}"

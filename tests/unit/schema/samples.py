@@ -114,3 +114,106 @@ schema: 1
 kernels:
   - {op: AddForward, file: add.chip, dtypes: [float32]}
 """
+
+# The same vendor and the same api as above, as a base and a file that extends it.
+VENDOR_BASE = """\
+schema: 1
+base: crt_like
+doc: SDKs with the shape of CRT.
+parameters:
+  runtime: {doc: prefix of the runtime}
+  macro: {doc: first word of the check macro, default: CHIP}
+  told: {doc: where it is known from, text: true}
+  sure: {doc: how sure it is, choices: [certain, inferred], default: certain}
+autocast_dtype: bfloat16
+sdk:
+  include: [include]
+  library: [lib]
+  version: null
+groups:
+  runtime: {name: "${runtime}", title: CRT, headers: ["${runtime}.h"], libraries: ["${runtime}"], required: true}
+types:
+  stream: ["${runtime}Stream_t"]
+statuses:
+  runtime:
+    type: ["${runtime}Result_t"]
+    success: ["${runtime}Success"]
+    not_ready: ["${runtime}NotReady"]
+    oom: []
+    text: ${runtime}ErrorText(status)
+    macro: ${macro}_CHECK
+    source: ${told}
+constants:
+  memcpy_kind: {h2d: ["${runtime}ToDevice"], d2h: ["${runtime}ToHost"], d2d: ["${runtime}Copy"]}
+bindings:
+  device.count:
+    - body: |
+        unsigned int value = 0;
+        const ${runtime}Result_t result = ${runtime}Count(&value);
+        *count = static_cast<int>(value);
+        return result;
+      certainty: ${sure}
+      source: ${told}
+"""
+
+VENDOR_EXTENDS = """\
+schema: 1
+extends: crt_like
+with: {runtime: crt, told: a header}
+vendor: chip
+title: Some Chip
+sdk: {name: ChipSDK, environment: [CHIP_HOME], roots: [/opt/chip], source: a header}
+constants:
+  memcpy_kind: {d2d: [crtDevice]}
+bindings:
+  memory.alloc_async:
+    - {expr: "crtAllocAsync(ptr, size, stream)", source: a header}
+"""
+
+API_BASE = """\
+schema: 1
+base: crt_like
+doc: SDKs with the shape of CRT.
+parameters:
+  runtime: {doc: prefix of the runtime}
+layout: {include: include, library: lib, version_file: version.txt}
+profile: {least_priority: 0, greatest_priority: 0, default_priority: 7}
+domains:
+  runtime: {type: "${runtime}Result_t", source: a header, results: {success: ["${runtime}Success"]}}
+maps: []
+libraries:
+  - {name: "${runtime}", domain: runtime, headers: ["${runtime}.h"]}
+headers:
+  - path: ${runtime}.h
+    library: ${runtime}
+    guard: ${RUNTIME}_H
+    sections:
+      - title: Devices
+        source: a header
+        certainty: certain
+        items:
+          - {enum: "${runtime}Result_t", enumerators: {"${runtime}Success": 0, "${runtime}Other": {value: 0x10, since: "2.0"}, "${runtime}Old": 3}}
+          - {function: "void ${runtime}Old(int a)", sim: "Old(a)"}
+          - {typedef: "void (*${runtime}Callback_t)(void *)"}
+"""
+
+API_EXTENDS = """\
+schema: 1
+extends: crt_like
+with: {runtime: crt}
+without: [crtOld, crtCallback_t]
+vendor: chip
+sdk: ChipSDK
+versions:
+  - {version: "2.0", libraries: {crt: "2.0"}, certainty: inferred, source: a header}
+  - {version: "1.0", libraries: {crt: "1.0"}, certainty: certain, source: a header}
+profile: {vendor: chip, device_name: Chip, visible_devices: CHIP_DEVICES, default_priority: 0}
+headers:
+  - path: crt.h
+    sections:
+      - title: Devices
+        source: a header
+        certainty: certain
+        items:
+          - {function: crtResult_t crtCount(int *count), sim: DeviceCount(count), nonnull: [count]}
+"""

@@ -82,7 +82,7 @@ MISTAKES = {
         file.yaml:4:1: unknown key 'autocast_type' in a vendor file
             4 | autocast_type: bfloat16
               | ^~~~~~~~~~~~~
-          = keys: device_compiler, helpers, kernels, workarounds""",
+          = keys: device_compiler, helpers, kernels, strict_typedefs, workarounds""",
     ),
     "misspelt key": (
         "bindings:",
