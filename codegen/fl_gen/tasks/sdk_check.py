@@ -203,7 +203,8 @@ def _fact(
     if group not in sdk.groups:
         return FactCheck(name, kind, group, required, "absent", place, (), ())
     form = "type" if key.startswith("type:") else "expr" if key.endswith(":text") else "constant"
-    chosen, rejected = [], []
+    chosen: list[Chosen] = []
+    rejected: list[Rejected] = []
     for index, text in enumerate(texts):
         verdict = report.verdicts[f"{key}:{index}"]
         if not verdict.ok:
