@@ -348,7 +348,7 @@ def _simulated(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
             f"--sdk {request.sdk[0]}: there is no simulated SDK for {request.vendor}: its folder has no api.yaml\n"
             "  = give the path of a real SDK with --sdk"
         )
-    api = load_api(path)
+    api = load_api(path, catalog.folders)
     wanted = request.sdk[0].partition(":")[2]
     version = api.find_version(wanted)
     root = f"/__fl_gen_sim__/{request.vendor}-{version.version}/include"
