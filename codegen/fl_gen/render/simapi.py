@@ -15,7 +15,7 @@ from typing import Any
 
 from fl_gen.schema.errors import FlGenError
 
-KINDS = ("macro", "opaque", "typedef", "enum", "record", "function", "cxx")
+KINDS = ("macro", "constant", "opaque", "typedef", "enum", "record", "function", "cxx")
 
 
 class ApiError(FlGenError):
@@ -47,6 +47,7 @@ class Item:
     deprecated: str | None = None
     note: str | None = None
     value: str = ""
+    type: str = ""
     unless_defined: bool = False
     tag: str = ""
     enumerators: tuple[Enumerator, ...] = ()
@@ -222,6 +223,7 @@ def _item(data: Mapping[str, Any], section: Mapping[str, Any]) -> Item:
         deprecated=data.get("deprecated"),
         note=data.get("note"),
         value=str(data.get("value", "")),
+        type=data.get("type", ""),
         unless_defined=bool(data.get("unless_defined", False)),
         tag=data.get("tag", ""),
         enumerators=tuple(_enumerator(n, v, certainty) for n, v in (data.get("enumerators") or {}).items()),

@@ -91,6 +91,8 @@ def _declaration(item: Item, version: Version) -> list[str]:
     text = item.text
     if item.kind == "macro":
         return _macro(item, version)
+    if item.kind == "constant":
+        return [*_notes(item), f"static const {item.type or 'int'} {item.text} = {item.value};"]
     if item.kind == "opaque":
         return [f"struct {text};"]
     if item.kind == "typedef":

@@ -6,6 +6,7 @@ a TEST DOUBLE of the vendor's: same names, types and prototypes, no device behin
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,12 @@ def _enumerator_names(api: Api, type_name: str) -> dict[str, int | str]:
     return {}
 
 
+def _numbered_names(api: Api) -> dict[str, int | str]:
+    """Constants and macros with a number, for a status type that is an int and no enum."""
+    values = {i.text: i.value for header in api.headers for i in header.items() if i.kind in ("constant", "macro")}
+    return {name: int(value) for name, value in values.items() if re.fullmatch(r"-?[0-9]+", value)}
+
+
 def _engine(result: str) -> str:
     """`kNotReady` of `not_ready`."""
     return "k" + "".join(part.capitalize() for part in result.split("_"))
@@ -99,7 +106,7 @@ def _domain(api: Api, library: Library) -> tuple[Domain, dict[str, int | str], d
     domain = next((domain for domain in api.domains if domain.name == library.domain), None)
     if domain is None:
         raise ApiError(f"{api.vendor}: library {library.name}: unknown domain {library.domain}")
-    known = _enumerator_names(api, domain.type)
+    known = _enumerator_names(api, domain.type) or _numbered_names(api)
     results = list(_chosen(domain.results, known, f"{api.vendor}: domain {domain.name}"))
     context = {
         "type": domain.type,

@@ -39,7 +39,7 @@ from .spec import ByShape, Check, Definitions, Field, Json, ListOf, MapOf, Recor
 from .suggest import suggestion
 from .values import Ref, Table
 
-KINDS = ("macro", "opaque", "typedef", "enum", "record", "function", "cxx")
+KINDS = ("macro", "constant", "opaque", "typedef", "enum", "record", "function", "cxx")
 # What the engine of the simulated SDK may answer; a domain gives the vendor's code for each.
 RESULTS = (
     "success", "not_ready", "out_of_memory", "invalid_value", "invalid_handle", "invalid_device", "no_device",
@@ -120,6 +120,11 @@ _OWN: dict[str, dict[str, Field]] = {
         "macro": Field(_MACRO, "its name, with its parameters if any"),
         "value": Field(_CODE, "what it expands to"),
         "unless_defined": Field(Bool(), "true: between #ifndef and #endif", None),
+    },
+    "constant": {
+        "constant": Field(_C_NAME, "its name"),
+        "type": Field(CXX_TYPE, "its type; int, if nothing is said", None),
+        "value": Field(_Number(), "its number, or a C expression"),
     },
     "opaque": {"opaque": Field(_C_NAME, "a struct that is only declared")},
     "typedef": {"typedef": Field(_CODE, "the text after `typedef`")},

@@ -29,7 +29,7 @@ def item_name(item: Node) -> str | None:
             return _named(_FUNCTION, node.value)
         if kind == "typedef":
             return _named(_POINTER, node.value) or _named(_LAST, node.value)
-        if kind in ("macro", "opaque", "enum", "record"):
+        if kind in ("macro", "constant", "opaque", "enum", "record"):
             return node.value.partition("(")[0] or None
     return None
 

@@ -300,3 +300,53 @@ def test_a_result_that_no_version_has_is_refused() -> None:
     data["domains"]["runtime"]["results"]["out_of_memory"] = ["mcErrorOutOfMemory"]
     with pytest.raises(ApiError, match="domain runtime: none of mcErrorOutOfMemory exists"):
         render_sim_sdk(parse_api(data))
+
+
+def test_a_status_that_is_an_int_takes_its_codes_from_constants_and_macros() -> None:
+    """ACL's shape: `typedef int aclError`, its codes are constants and, for some, macros."""
+    data = {
+        "vendor": "acl",
+        "sdk": "ACL",
+        "versions": [{"version": "1.0", "libraries": {"acl": "1.0"}, "certainty": "certain", "source": "a test"}],
+        "layout": {"include": "include", "library": "lib", "version_file": "version.txt"},
+        "profile": {
+            "vendor": "acl",
+            "device_name": "a device",
+            "visible_devices": "ACL_DEVICES",
+            "least_priority": 7,
+            "greatest_priority": 0,
+            "default_priority": 0,
+        },
+        "domains": {"runtime": {"type": "aclError", "results": {"success": ["ACL_OK"], "internal": ["ACL_BROKEN"]}}},
+        "maps": [],
+        "libraries": [{"name": "acl", "domain": "runtime", "headers": ["acl.h"]}],
+        "headers": [
+            {
+                "path": "acl.h",
+                "library": "acl",
+                "guard": "ACL_H",
+                "sections": [
+                    {
+                        "title": "codes",
+                        "source": "a test",
+                        "certainty": "certain",
+                        "items": [
+                            {"typedef": "int aclError"},
+                            {"constant": "ACL_OK", "value": 0},
+                            {"constant": "ACL_BYTES", "type": "unsigned", "value": 4108},
+                            {"macro": "ACL_BROKEN", "value": "5"},
+                            {"macro": "ACL_FLAG", "value": "0x1U"},
+                            {"function": "aclError aclInit(const char *path)", "sim": "Result::kSuccess"},
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+    files = render_sim_sdk(parse_api(data))
+    assert "static const int ACL_OK = 0;" in files["include/acl.h"]
+    assert "static const unsigned ACL_BYTES = 4108;" in files["include/acl.h"]
+    source = files["src/acl.cc"]
+    assert "case Result::kSuccess: return ACL_OK;" in source
+    assert 'case 5: return "ACL_BROKEN";' in source
+    assert "ACL_FLAG" not in source, "a flag is no code"
