@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fl_gen.cli.options import cache_folder, sdk_options, vendor_argument
+from fl_gen.cli.sdk_dump import dump
 
 
 @click.group()
@@ -24,3 +25,6 @@ def check(vendor: str, sdk: tuple[str, ...], schema_dirs: tuple[Path, ...], no_c
 
     request = Request(vendor=vendor, sdk=sdk, schema_dirs=schema_dirs, cache=cache_folder(no_cache))
     click.echo(sdk_check_text(resolve_request(request)))
+
+
+sdk.add_command(dump)
