@@ -33,7 +33,7 @@ VENDOR_FILE, API_FILE = "vendor.yaml", "api.yaml"
 MAX_WORD = 64  # characters of a parameter that becomes part of names
 MAX_PROSE = 400  # characters of a parameter that is text for people
 _WORD = re.compile(r"[A-Za-z0-9_]+")
-_OWN_KEYS = ("extends", "with", "without")
+_FOLDER = re.compile(r"(?:[A-Za-z0-9_]+/)*")
 _BASE_KEYS = ("schema", "base", "doc", "parameters")
 # Maps whose keys are what the base offers: a null for a key that it does not have is a mistake.
 _OFFERS = ("bindings", "types", "helpers", "kernels", "groups", "statuses", "domains")
@@ -46,18 +46,21 @@ _VALUE = Str("text", blank=True).with_location()
 @frozen
 class Parameter:
     """What a file that extends a base must say (or may, with a `default`). `text` marks prose, everything else becomes
-    part of names. With `choices` it is one of them."""
+    part of names. With `choices` it is one of them; a `folder` stands before the name of a header, and may be empty."""
 
     name: str
     doc: str
     default: Ref | None
     choices: tuple[str, ...]
     text: bool
+    folder: bool
     location: Location
 
     def __post_init__(self) -> None:
         if self.text and self.choices:
             raise ModelError("a parameter with choices is no free text", "text", "remove one of the two")
+        if self.folder and (self.text or self.choices):
+            raise ModelError("a folder is neither text nor one of several choices", "folder", "remove one of the two")
         if self.default is not None:
             problem = self.problem(self.default)
             if problem:
@@ -77,6 +80,10 @@ class Parameter:
             if bad or not value.strip():
                 return f"may not hold {quote(bad)}" if bad else "is empty", "write plain text"
             return None
+        if self.folder:
+            if _FOLDER.fullmatch(value):
+                return None
+            return f"must be a folder, not {quote(value)}", "names with / behind each, as in: hip/"
         if not _WORD.fullmatch(value):
             return f"must be part of a C++ name, not {quote(value)}", "letters, digits and _ only, as in: cuda"
         return None
@@ -96,6 +103,7 @@ PARAMETER = Record(
         "default": Field(_VALUE, "its value when none is given", None),
         "choices": Field(ListOf(Str("a word", _WORD.pattern), at_least=1, unique=True), "the values that it takes", ()),
         "text": Field(Bool(), "true: text for people, which may stand in no name", False),
+        "folder": Field(Bool(), "true: the folder before a header's name, with its /; it may be empty", False),
     },
     named="name",
 )
@@ -159,7 +167,7 @@ def load_extended(
     if not isinstance(root, Mapping):
         return Extended(root)
     if "extends" not in root.values:
-        lost = [root.keys[word] for word in ("with", "without") if word in root.keys]
+        lost = [root.keys[word] for word in _own_head(file) if word in root.keys]
         raise_problems(
             node.source.diagnostic(
                 node.location,
@@ -177,7 +185,7 @@ def load_extended(
     base = load_base(found, shown(found), extends.location)
     given: Table[Ref] = head.get("with") or Table({}, root.location)
     values, problems = _arguments(base, given, extends)
-    own = _without(root, _OWN_KEYS)
+    own = _without(root, _own_head(file))
     raise_problems([*problems, *stray(own)])
     body = _filled(base, values)
     removed: list[tuple[Location, str, Scalar]] = []
@@ -235,8 +243,12 @@ def base_problems(path: Path, name: str | None, spec: Spec) -> list[Diagnostic]:
     return []
 
 
+def _own_head(file: str) -> dict[str, Field]:
+    return {word: entry for word, entry in OWN_HEAD.items() if word != "without" or file == API_FILE}
+
+
 def _head(root: Mapping, file: str) -> dict[str, Any]:
-    fields = {word: entry for word, entry in OWN_HEAD.items() if word != "without" or file == API_FILE}
+    fields = _own_head(file)
     head: dict[str, Any] = validate(Record("a file with a base", _values, fields), _only(root, fields), "the file")
     return head
 

@@ -92,7 +92,7 @@ class Replacer:
         value = self.values.get(name) if _LOWER.fullmatch(name) else None
         if value is None:
             capitals = [known.upper() for known in self.values if known not in self.prose]
-            near = suggestion(word, [*self.values, *capitals])
+            near = suggestion(word, self.values if word.islower() else [*self.values, *capitals])
             if word.strip():
                 self._report(node, at, f"{quote(MARK + word[:_SHOWN] + '}')} names no parameter of the base", near)
             else:
