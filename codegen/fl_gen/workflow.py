@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,6 +109,7 @@ def resolve_request(request: Request) -> Resolved:
     catalog = Catalog(request.schema_dirs)
     schemas = catalog.load(request.vendor, request.framework)
     sdk = find_sdk_of(request, schemas.vendor, catalog)
+    schemas = replace(schemas, vendor=schemas.vendor.fitted(sdk.has_header))
     cache = Cache(request.cache) if request.cache is not None else None
     headers = tuple(
         header for name, group in schemas.vendor.groups.items() if name in sdk.groups for header in group.headers
@@ -309,6 +310,11 @@ class FoundSdk:
     origin: str
     roots: tuple[str, ...] = ()
     libraries: Mapping[str, str | None] = field(default_factory=dict)
+
+    def has_header(self, name: str) -> bool:
+        """Whether one of the include folders holds the header."""
+        paths = [os.path.join(folder, name) for folder in self.include_dirs]
+        return any(path in self.memory or os.path.isfile(path) for path in paths)
 
     @property
     def libraries_missing(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from .frozen import frozen
@@ -64,12 +65,16 @@ class SdkLayout:
 
 @frozen
 class Group:
-    """A part of an SDK: `key` is runtime, blas, dnn or ccl, `name` the vendor's own (cnrt)."""
+    """A part of an SDK: `key` is runtime, blas, dnn or ccl, `name` the vendor's own (cnrt).
+
+    `optional_headers` are included behind `headers` where the SDK at hand has them.
+    """
 
     key: str
     name: Name
     title: str
     headers: tuple[str, ...]
+    optional_headers: tuple[str, ...]
     libraries: tuple[str, ...]
     required: bool
     location: Location
@@ -246,6 +251,19 @@ class Vendor:
         require_unique((item.environment for item in self.workarounds), "the switch", "workarounds")
         require_unique((str(group.name) for group in self.groups.values()), "the group name", "groups")
         require_unique((domain.macro for domain in self.statuses.values()), "the macro", "statuses")
+
+    def fitted(self, has_header: Callable[[str], bool]) -> Vendor:
+        """The vendor for one SDK: optional headers that it has are headers of their groups, the others are gone."""
+        if not any(group.optional_headers for group in self.groups.values()):
+            return self
+        groups = {
+            key: replace(
+                group, headers=(*group.headers, *filter(has_header, group.optional_headers)), optional_headers=()
+            )
+            for key, group in self.groups.items()
+        }
+        places = {key: self.groups.location_of(key) for key in groups}
+        return replace(self, groups=Table(groups, self.groups.location, places))
 
     def workaround(self, name: str) -> Workaround | None:
         """The workaround of that name, if the vendor has it."""

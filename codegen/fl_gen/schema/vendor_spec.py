@@ -105,6 +105,7 @@ _GROUP = Record(
         "name": Field(NAME, "the vendor's own name of the library, in snake_case"),
         "title": Field(TITLE, "the name as people write it"),
         "headers": Field(ListOf(HEADER, at_least=1), "headers to include; without the first one the group is absent"),
+        "optional_headers": Field(ListOf(HEADER), "headers that are included as well where the SDK has them", ()),
         "libraries": Field(ListOf(LIBRARY), "libraries to link, without lib and suffix"),
         "required": Field(Bool(), "true: there is no backend without it", False),
     },

@@ -54,6 +54,7 @@ def check_sdk(request: Request) -> SdkCheck:
     if problems:
         raise SchemaError(problems)
     sdk = find_sdk_of(request, vendor, catalog)
+    vendor = vendor.fitted(sdk.has_header)
     headers = tuple(name for key, group in vendor.groups.items() if key in sdk.groups for name in group.headers)
     cache = Cache(request.cache) if request.cache is not None else None
 
