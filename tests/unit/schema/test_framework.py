@@ -215,7 +215,7 @@ API_MISTAKES = {
     "unknown header": ("headers: [crt.h]}", "headers: [cr.h]}", "unknown header 'cr.h'"),
     "item of no kind": (
         "{function: crtResult_t", "{functoin: crtResult_t",
-        "an item of 'items' has none of the keys macro, opaque, typedef, enum, record, function, cxx",
+        "an item of 'items' has none of the keys macro, constant, opaque, typedef, enum, record, function, cxx",
     ),
     "key of another kind": ("sim: DeviceCount(count)", "enumerators: {a: 1}", "unknown key 'enumerators' in a function item"),
     "unknown engine result": ("{success: [crtSuccess]}", "{succes: [crtSuccess]}", "a key of 'results' must be one of"),
