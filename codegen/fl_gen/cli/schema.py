@@ -18,25 +18,35 @@ def schema() -> None:
 @click.argument("kind", required=False)
 @click.option("--out", type=FOLDER, help="Folder to write KIND.json into; default: print it.")
 def export(kind: str | None, out: Path | None) -> None:
-    """Export the JSON Schema of KIND (all kinds with --out), for editors and other tools."""
+    """Export the JSON Schema of KIND (all kinds with --out), for editors and other tools.
+
+    KIND is a kind of schema file, or a report: sdk-check.
+    """
     from fl_gen.output.publish import replace_file
+    from fl_gen.report.schemas import REPORT_KINDS, report_schema_text
     from fl_gen.schema.errors import FlGenError
-    from fl_gen.schema.jsonschema import KINDS, export_text
+    from fl_gen.schema.jsonschema import KINDS as FILE_KINDS
+    from fl_gen.schema.jsonschema import export_text
     from fl_gen.schema.suggest import suggestion
 
-    if kind is not None and kind not in KINDS:
-        hint = suggestion(kind, KINDS)
+    kinds = (*FILE_KINDS, *REPORT_KINDS)
+
+    def text_of(name: str) -> str:
+        return report_schema_text(name) if name in REPORT_KINDS else export_text(name)
+
+    if kind is not None and kind not in kinds:
+        hint = suggestion(kind, kinds)
         raise FlGenError(
-            f"there is no schema kind '{kind}'; the kinds are {', '.join(KINDS)}" + (f"\n  = {hint}" if hint else "")
+            f"there is no schema kind '{kind}'; the kinds are {', '.join(kinds)}" + (f"\n  = {hint}" if hint else "")
         )
     if out is None:
         if kind is None:
-            raise FlGenError(f"name a kind ({', '.join(KINDS)}), or give --out for all of them")
-        click.echo(export_text(kind), nl=False)
+            raise FlGenError(f"name a kind ({', '.join(kinds)}), or give --out for all of them")
+        click.echo(text_of(kind), nl=False)
         return
-    for name in [kind] if kind is not None else KINDS:
+    for name in [kind] if kind is not None else kinds:
         path = out / f"{name}.json"
-        replace_file(path, export_text(name))
+        replace_file(path, text_of(name))
         click.echo(str(path))
 
 

@@ -1,13 +1,25 @@
-"""`fl-gen sdk`."""
+"""`fl-gen sdk` and `fl-gen sdk check`."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fl_gen.cli.options import cache_folder, sdk_options, vendor_argument
+from fl_gen.cli.options import FolderPath, cache_folder, not_empty, sdk_options
 from fl_gen.cli.sdk_dump import dump
+
+if TYPE_CHECKING:
+    from fl_gen.tasks.sdk_values import CheckReport
+
+FORMATS = ("text", "json", "sarif", "markdown", "html")
+ONLY = ("lost", "strategy", "left-out", "bound", "inferred", "deprecated", "required")
+_LEAST_WIDTH, _MOST_WIDTH = 30, 160  # columns that a report is laid out for
 
 
 @click.group()
@@ -16,15 +28,141 @@ def sdk() -> None:
 
 
 @sdk.command()
-@vendor_argument
+@click.argument("targets", nargs=-1, required=True, metavar="VENDOR[@SDK]...")
 @sdk_options
-def check(vendor: str, sdk: tuple[str, ...], schema_dirs: tuple[Path, ...], no_cache: bool) -> None:
-    """Hold every binding of VENDOR against an SDK and say what was chosen. Writes nothing."""
-    from fl_gen.report.terminal import sdk_check_text
-    from fl_gen.workflow import Request, resolve_request
+@click.option(
+    "--require",
+    multiple=True,
+    callback=not_empty,
+    metavar="GROUP",
+    help="Give no verdict (exit 2) if this part of the SDK (blas, ccl, ...) is not there.",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form to write.")
+@click.option("-o", "--output", type=FolderPath(), metavar="FILE", help="Write there instead of printing.")
+@click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes at a time. Default: the processors.")
+@click.option("-v", "--verbose", is_flag=True, help="Text: signatures, sources, and all that clang says.")
+@click.option("--only", multiple=True, type=click.Choice(ONLY), help="Text: operations of this kind only, repeatable.")
+def check(
+    targets: tuple[str, ...],
+    sdk: tuple[str, ...],
+    schema_dirs: tuple[Path, ...],
+    no_cache: bool,
+    require: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    jobs: int | None,
+    verbose: bool,
+    only: tuple[str, ...],
+) -> int:
+    """Hold every binding of a vendor against an SDK and say what was chosen. Changes nothing.
 
-    request = Request(vendor=vendor, sdk=sdk, schema_dirs=schema_dirs, cache=cache_folder(no_cache))
-    click.echo(sdk_check_text(resolve_request(request)))
+    A target is VENDOR, with the SDK of --sdk (given several times: the folders that hold one SDK together), or
+    VENDOR@SDK with one of its own: a folder, several joined by commas, sim, or sim:VERSION. Several targets are
+    checked side by side, each in a process of its own, and reported in the order given.
+
+    \b
+    Exit code, the worst of all targets:
+      0  every operation that a backend needs is bound; others may have taken a strategy
+      1  at least one that it needs is lost on this SDK
+      2  no verdict: no SDK there, a required part of it missing, its headers do not parse, or
+         the schemas are not sound
+      3  interrupted
+
+    A part of the SDK that is optional and not there (blas, ccl) is reported and is no fault: ask for it with
+    --require. Coverage counts the operations of the parts that are there.
+    """
+    from fl_gen.schema.errors import FlGenError
+    from fl_gen.tasks.sdk_targets import check_targets, default_jobs, parse_target
+    from fl_gen.workflow import Request
+
+    if form != "text" and (verbose or only):
+        raise click.UsageError(
+            f"{'--verbose' if verbose else '--only'} goes with --format text: {form} holds everything"
+        )
+    base = Request(vendor="", sdk=sdk, require=require, schema_dirs=schema_dirs, cache=cache_folder(no_cache))
+    requests = [parse_target(text, base) for text in targets]
+    if sdk and all("@" in text for text in targets):
+        raise FlGenError(
+            f"--sdk {sdk[0]}: every target here names an SDK of its own behind @\n"
+            "  = leave --sdk out, or name the vendor without @"
+        )
+    if len(requests) == 1 and form == "text" and output is None:
+        # The one that people type most: what stops it is told as by every other command, with its colours.
+        from fl_gen.report.sdk_text import check_text
+        from fl_gen.tasks.sdk_check import check_sdk
+
+        found = check_sdk(requests[0])
+        click.echo(check_text(found, _look(output, verbose, only)))
+        return found.exit_code
+    with _Progress() as progress:
+        report = check_targets(requests, jobs or default_jobs(), progress.show)
+    text = _text(report, form, output, verbose, only)
+    if output is None:
+        click.echo(text, nl=False)
+        return report.exit_code
+    from fl_gen.output.publish import replace_file
+    from fl_gen.report.sdk_text import summaries
+
+    replace_file(output, text)
+    click.echo("\n".join([*summaries(report), f"written to {output}"]))
+    return report.exit_code
+
+
+def _text(report: CheckReport, form: str, output: Path | None, verbose: bool, only: tuple[str, ...]) -> str:
+    """The report in one of FORMATS, with its final newline."""
+    if form == "text":
+        from fl_gen.report.sdk_text import report_text
+
+        return report_text(report, _look(output, verbose, only))
+    writers: dict[str, tuple[str, str]] = {
+        "json": ("sdk_json", "report_json"),
+        "sarif": ("sarif", "report_sarif"),
+        "markdown": ("markdown", "report_markdown"),
+        "html": ("html", "report_html"),
+    }
+    import importlib
+
+    module, function = writers[form]
+    writer: Callable[[CheckReport], str] = getattr(importlib.import_module(f"fl_gen.report.{module}"), function)
+    return writer(report)
+
+
+def _look(output: Path | None, verbose: bool, only: tuple[str, ...]) -> Any:
+    """How text is laid out: for the terminal it goes to, else for 100 columns (COLUMNS changes that)."""
+    from fl_gen.report.sdk_text import Look
+
+    terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    width = shutil.get_terminal_size((100, 24)).columns if terminal or os.environ.get("COLUMNS") else 100
+    return Look(min(max(width, _LEAST_WIDTH), _MOST_WIDTH), terminal and not plain, verbose, only)
+
+
+class _Progress:
+    """One line on a terminal's error stream that says how far a run is; nothing anywhere else."""
+
+    def __init__(self) -> None:
+        stream = sys.stderr
+        self._stream = stream if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb" else None
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def show(self, done: int, total: int, last: str) -> None:
+        """Draw the line anew."""
+        if self._stream is None:
+            return
+        from fl_gen.schema.errors import printable
+
+        room = max(10, shutil.get_terminal_size((80, 24)).columns - 1)
+        filled = 20 * done // total
+        text = f"[{'#' * filled}{'-' * (20 - filled)}] {done} of {total} SDKs checked {printable(last)}".rstrip()
+        self._stream.write(f"\r\x1b[K{text[:room]}")
+        self._stream.flush()
 
 
 sdk.add_command(dump)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fl_gen.report import sdk_words as words
 from fl_gen.schema.errors import Diagnostic, printable
-from fl_gen.tasks.sdk_values import OperationCheck, Rejected, SdkCheck, State
+from fl_gen.tasks.sdk_values import CheckReport, OperationCheck, Rejected, SdkCheck, State
 
 # What --only takes.
 KINDS = ("lost", "strategy", "left-out", "bound", "inferred", "deprecated", "required")
@@ -203,3 +203,29 @@ def _listed(title: str, items: Sequence[str], look: Look) -> Iterator[str]:
         yield look.paint(f"{len(items)} {title}", "bold")
         for item in items:
             yield from _wrap(item, look, "  ", "    ")
+
+
+def report_text(report: CheckReport, look: Look) -> str:
+    """The reports of several targets one after the other, and one line each at the end."""
+    parts = []
+    for result in report.results:
+        parts.append(look.paint(f"=== {printable(result.target)} ===", "bold"))
+        if result.check is not None:
+            parts.append(check_text(result.check, look))
+        elif result.no_verdict is not None:
+            parts.append(f"{look.paint('no verdict', 'red')}\n{result.no_verdict.text}")
+        parts.append("")
+    if len(report.results) > 1:
+        parts += [row for line in summaries(report) for row in _wrap(line, look, "", "  ")]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def summaries(report: CheckReport) -> list[str]:
+    """One line per target."""
+    lines = []
+    for result in report.results:
+        if result.check is not None:
+            lines.append(words.summary(result.check))
+        elif result.no_verdict is not None:
+            lines.append(f"{result.target}: NO VERDICT: {result.no_verdict.text.partition(chr(10))[0]}")
+    return [printable(line) for line in lines]

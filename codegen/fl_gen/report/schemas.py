@@ -1,0 +1,16 @@
+"""The JSON Schemas of reports, by kind: what `fl-gen schema export` prints beside those of the schema files."""
+
+from __future__ import annotations
+
+import importlib
+
+# kind -> (module, function that gives the schema's text)
+_KINDS = {"sdk-check": ("fl_gen.report.sdk_json", "schema_text")}
+REPORT_KINDS = tuple(_KINDS)
+
+
+def report_schema_text(kind: str) -> str:
+    """The text of `schemas/jsonschema/<kind>.json`. KeyError for an unknown kind."""
+    module, function = _KINDS[kind]
+    text: str = getattr(importlib.import_module(module), function)()
+    return text
