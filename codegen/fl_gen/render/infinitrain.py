@@ -29,7 +29,12 @@ _OUTPUT_NAME = re.compile(r"[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*")
 # A file whose path contains the key is made only if the SDK has the group.
 _NEEDS_GROUP = {"{ccl}": "ccl", "src/ccl/": "ccl"}
 # A file whose path contains the key is the strategy for the operation, and made only if the SDK cannot do it itself.
-_STRATEGY_FOR = {"src/ccl/{ccl}_average.": "ccl.average_op"}
+_STRATEGY_FOR = {
+    "src/ccl/{ccl}_average.": "ccl.average_op",
+    "src/runtime/{vendor}_release_thread.": "event.query",
+}
+# A file whose path contains the key is made only if the SDK can do the operation.
+_NEEDS_OPERATION = {"src/runtime/{vendor}_deferred_release.cc": "event.query"}
 
 MARKER = {
     ".h": "// {}",
@@ -109,13 +114,16 @@ def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
     names = {"vendor": backend.vendor.name.snake}
     if backend.has_group("ccl"):
         names["ccl"] = Name.of(str(backend.vendor.groups["ccl"].name)).snake
+    sdk = SdkView(backend)
     found = []
     for template in _templates(trees):
         if template.startswith((*_LIBRARIES, _ONCE)):
             continue
         if any(key in template and not backend.has_group(group) for key, group in _NEEDS_GROUP.items()):
             continue
-        if any(key in template and backend.choice(operation).bound for key, operation in _STRATEGY_FOR.items()):
+        if any(key in template and sdk.has(operation) for key, operation in _STRATEGY_FOR.items()):
+            continue
+        if any(key in template and not sdk.has(operation) for key, operation in _NEEDS_OPERATION.items()):
             continue
         path = template.removesuffix(_SUFFIX)
         for key, value in names.items():

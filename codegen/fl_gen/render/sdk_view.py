@@ -48,6 +48,11 @@ class StatusView:
         return substitute(self.expression, {"status": status})
 
 
+# Without all of these an SDK has no events that generated code can use, and those of the framework live on the host.
+_EVENTS = ("event.create", "event.destroy", "event.record", "event.synchronize")
+_OF_EVENTS = (*_EVENTS, "event.create_with_flags", "event.query", "event.elapsed_time", "stream.wait_event")
+
+
 class SdkView:
     """Read-only access to the bindings of one backend."""
 
@@ -67,8 +72,20 @@ class SdkView:
         return self._backend.sdk.simulated
 
     def has(self, operation: str) -> bool:
-        """Whether the SDK can do `operation`."""
+        """Whether the SDK can do `operation`, and the other operations without which it is of no use."""
+        if operation in _OF_EVENTS and not self.events:
+            return False
         return self._backend.choice(operation).bound
+
+    @property
+    def events(self) -> bool:
+        """Whether the SDK has events; without them a record waits for the stream."""
+        return all(self._backend.choice(operation).bound for operation in _EVENTS)
+
+    @property
+    def ccl_groups(self) -> bool:
+        """Whether the collective library can issue several calls together."""
+        return self.has("ccl.group_start") and self.has("ccl.group_end")
 
     def strategy(self, operation: str) -> str | None:
         """What the generated code does instead, when the SDK cannot do `operation`."""
