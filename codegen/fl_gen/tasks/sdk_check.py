@@ -110,6 +110,7 @@ def _groups(vendor: Vendor, sdk: FoundSdk, operations: Sequence[OperationCheck])
             key in sdk.groups,
             group.headers,
             group.libraries,
+            group.location,
             coverage,
         )
 

@@ -111,6 +111,7 @@ class GroupCheck:
     present: bool
     headers: tuple[str, ...]
     libraries: tuple[str, ...]
+    location: Location
     coverage: Coverage
 
 
