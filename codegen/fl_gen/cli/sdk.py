@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fl_gen.cli.options import FolderPath, cache_folder, not_empty, sdk_options
+from fl_gen.cli.sdk_diff import diff
 from fl_gen.cli.sdk_dump import dump
 
 if TYPE_CHECKING:
@@ -165,4 +166,5 @@ class _Progress:
         self._stream.flush()
 
 
+sdk.add_command(diff)
 sdk.add_command(dump)

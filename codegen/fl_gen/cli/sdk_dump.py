@@ -34,7 +34,7 @@ from fl_gen.cli.options import FOLDER, not_empty
     show_default=True,
     help="JSON as schemas/jsonschema/sdk-dump.json describes it, or the same values as YAML.",
 )
-@click.option("--output", type=FOLDER, default=None, metavar="FILE", help="Write to FILE instead of the terminal.")
+@click.option("-o", "--output", type=FOLDER, default=None, metavar="FILE", help="Write there instead of printing.")
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="A folder of schemas of your own.")
 def dump(
     vendor: str | None,
@@ -70,4 +70,4 @@ def dump(
     from fl_gen.output.publish import replace_file
 
     replace_file(output, text)
-    click.echo(f"{output}: {dump_summary(result)}")
+    click.echo(f"{dump_summary(result)}\nwritten to {output}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fl_gen.sdk.directives import Condition, Conditionals, read_conditionals
@@ -81,12 +81,17 @@ def describe(
     texts = [(name, one) for name, scan in scans.items() for one in written(scan)]
     visible = [(name, one) for name, one in texts if not in_ranges(one.line, ranges.get(name, ()))]
     gone = _undefined(scans, ranges)
-    macros = {name: macro for name, macro in sdk.macros.items() if name not in gone.get(macro.at.header, frozenset())}
+    spelled = {(name, one.line, one.name): one.text for name, one in visible if one.kind == "macro"}
+    macros = {
+        name: replace(macro, text=spelled.get((macro.at.header, macro.at.line, name), macro.text))
+        for name, macro in sdk.macros.items()
+        if name not in gone.get(macro.at.header, frozenset())
+    }
     functional = _function_macros(visible, gone, sdk)
     renames = {
         name: targets for name, macro in macros.items() if (targets := _stands_for(macro, sdk)) and macro.value is None
     }
-    sdk = Sdk(**{**vars(sdk), "macros": macros})
+    sdk = replace(sdk, macros=macros)
     places = _places(sdk, functional)
     hidden = []
     for name, one in texts:

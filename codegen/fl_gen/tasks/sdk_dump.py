@@ -47,7 +47,7 @@ def dump_vendor(request: Request, headers: Sequence[str] = ()) -> SdkDump:
     vendor = catalog.vendor(request.vendor)
     sdk = find_sdk_of(request, vendor, catalog)
     vendor = vendor.fitted(sdk.has_header)
-    names = headers or [name for key, group in vendor.groups.items() if key in sdk.groups for name in group.headers]
+    names = headers or sdk.headers(vendor)
     description = describe(tuple(dict.fromkeys(names)), sdk.include_dirs, sdk.memory)
     groups = tuple(key for key in vendor.groups if key in sdk.groups)
     return document(description, request.vendor, vendor.sdk.name, sdk.version, sdk.simulated, groups)

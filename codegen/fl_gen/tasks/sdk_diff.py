@@ -1,0 +1,205 @@
+"""`fl-gen sdk diff`: what an SDK upgrade means for a backend.
+
+Each SDK is looked at by itself (its bindings checked, its headers read, the backend rendered), the two at the same time
+in two processes; then the results are compared. A required binding that one of them lost is part of the result.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fl_gen import __version__
+from fl_gen.schema.errors import FlGenError, quote
+from fl_gen.tasks.diff_bindings import compare_bindings, uses_of
+from fl_gen.tasks.diff_files import compare_files, formatted, unified
+from fl_gen.tasks.diff_sdk import compare
+from fl_gen.tasks.diff_values import DiffSide, SdkDiff
+from fl_gen.tasks.dump_values import SdkDump
+from fl_gen.tasks.sdk_check import check_sdk
+from fl_gen.tasks.sdk_values import SdkCheck
+from fl_gen.workflow import Request, is_simulated, resolve_request, template_roots
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+OLD, NEW = "--from", "--to"
+
+
+class DiffError(FlGenError):
+    """Two SDKs that cannot be compared."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What there is to know about one SDK. `files` is None when there is no backend on it, and `problem` says why."""
+
+    check: SdkCheck
+    dump: SdkDump
+    files: dict[str, str] | None
+    problem: str | None
+
+
+def diff_sdks(request: Request, old: Sequence[str], new: Sequence[str], patch: bool = False) -> SdkDiff:
+    """Compare the SDKs at `old` and `new` (each as `--sdk` takes them) for the backend that `request` describes.
+
+    Raises DiffError when there is no verdict on one of them, and says which.
+    """
+    sides = {OLD: tuple(old), NEW: tuple(new)}
+    for option, given in sides.items():
+        _require_distinct(option, given)
+    seen = _both([replace(request, sdk=given, formatted=False, verify=False) for given in sides.values()])
+    failed = {option: one for option, one in zip(sides, seen, strict=True) if isinstance(one, str)}
+    if failed:
+        raise _no_verdict(failed, sides)
+    before, after = (one for one in seen if isinstance(one, _Seen))
+    bindings = compare_bindings(before.check, after.check)
+    lost = any(one.fate == "lost" for one in bindings)
+    problem = _problem(before, after)
+    files = compare_files(before.files or {}, after.files or {}) if problem is None else ()
+    return SdkDiff(
+        format=1,
+        generator=f"fl-gen {__version__}",
+        vendor=request.vendor,
+        title=before.check.title,
+        exit_code=1 if lost else 0,
+        old=_side(sides[OLD], before.check),
+        new=_side(sides[NEW], after.check),
+        bindings=bindings,
+        changes=compare(before.dump, after.dump, uses_of(before.check, after.check)),
+        files=files,
+        files_same=len((before.files or {}).keys() | (after.files or {}).keys()) - len(files) if not problem else 0,
+        files_problem=problem,
+        patch=_patch(request, before, after) if patch and problem is None else None,
+    )
+
+
+def _require_distinct(option: str, given: Sequence[str]) -> None:
+    places = [one if is_simulated([one]) else os.path.realpath(os.path.expanduser(one)) for one in given]
+    twice = [one for one, count in Counter(places).items() if count > 1]
+    if twice:
+        names = " and ".join(dict.fromkeys(one for one, place in zip(given, places, strict=True) if place == twice[0]))
+        raise DiffError(
+            f"{option} {names} is the same place twice\n"
+            f"  = give each root of an SDK once; the other SDK goes to {NEW if option == OLD else OLD}"
+        )
+
+
+def _no_verdict(failed: dict[str, str], sides: dict[str, tuple[str, ...]]) -> DiffError:
+    """One message for both sides; what is wrong with the schemas or the vendor's name is said once."""
+    if len(failed) == 2 and len(set(failed.values())) == 1 and "--sdk" not in failed[OLD]:
+        return DiffError(failed[OLD])
+    parts = []
+    for option, text in failed.items():
+        which = "old" if option == OLD else "new"
+        words = re.sub(r"--sdk\b", option, text)
+        parts.append(f"no verdict on the {which} SDK ({option} {' '.join(map(_shown, sides[option]))}):\n{words}")
+    return DiffError("\n".join(parts))
+
+
+def _shown(given: str) -> str:
+    return given if given.isprintable() and " " not in given else quote(given)
+
+
+def _side(given: tuple[str, ...], check: SdkCheck) -> DiffSide:
+    return DiffSide(
+        given=given,
+        title=check.sdk.title,
+        version=check.sdk.version,
+        simulated=check.sdk.simulated,
+        groups=tuple(group.key for group in check.groups if group.present),
+        bound=check.coverage.bound,
+        total=check.coverage.total,
+        digest=check.sdk.digest,
+        lost=check.lost,
+    )
+
+
+def _problem(before: _Seen, after: _Seen) -> str | None:
+    parts = [f"{which} SDK: {one.problem}" for which, one in (("old", before), ("new", after)) if one.problem]
+    return "; ".join(parts) or None
+
+
+def _patch(request: Request, before: _Seen, after: _Seen) -> str:
+    old, new = before.files or {}, after.files or {}
+    paths = {path for path in {*old, *new} if old.get(path) != new.get(path)}
+    styles = [root / request.framework / "clang-format.yaml" for root in template_roots(request)]
+    style = next(path for path in styles if path.is_file())
+    cache = request.cache / "format" if request.cache is not None else None
+    pair = [
+        formatted({path: files[path] for path in sorted(paths & files.keys())}, style, cache) for files in (old, new)
+    ]
+    return unified(pair[0], pair[1], f"generated/{request.vendor}")
+
+
+# -- one SDK ----------------------------------------------------------------------------------------------------------
+
+
+def _look(request: Request) -> _Seen:
+    from fl_gen.tasks.sdk_dump import dump_vendor
+
+    check = check_sdk(request)
+    dump = dump_vendor(request)
+    files, problem = None, None
+    if check.lost:
+        first = check.lost[0].message
+        more = f" (and {len(check.lost) - 1} more)" if len(check.lost) > 1 else ""
+        problem = f"there is no backend on it: {first}{more}"
+    else:
+        files = _render(request)
+    return _Seen(check, dump, files, problem)
+
+
+def _render(request: Request) -> dict[str, str]:
+    """The generated files, without the formatter and without the manifest, which names the SDK and always changes."""
+    from fl_gen.render.infinitrain import render_infinitrain
+
+    compiled = request.cache / "templates" if request.cache is not None else None
+    return render_infinitrain(resolve_request(request).backend, template_roots(request), compiled).generated
+
+
+def _both(requests: Sequence[Request]) -> list[_Seen | str]:
+    """What is seen of each SDK, or the message that says why nothing is; the first one in a process of its own."""
+    # Spawned, never forked: a forked child would share this process's libclang, its threads and locks.
+    from multiprocessing import get_context
+
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(requests[0], theirs), daemon=True)
+    try:
+        process.start()
+        theirs.close()
+        second = _seen(requests[1])
+        try:
+            first: _Seen | str = ours.recv()
+        except (EOFError, OSError):
+            process.join(2.0)
+            first = f"the process that looked at this SDK ended with exit code {process.exitcode}"
+        process.join(2.0)
+    finally:
+        if process.pid is not None and process.is_alive():
+            process.kill()
+            process.join()
+        ours.close()
+    return [first, second]
+
+
+def _seen(request: Request) -> _Seen | str:
+    try:
+        return _look(request)
+    except FlGenError as error:
+        return error.render()
+    except OSError as error:
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else request.vendor
+        return f"{where}: {error.strerror or error}\n  = mend that and run again"
+
+
+def _child(request: Request, connection: Connection) -> None:
+    try:
+        connection.send(_seen(request))
+    finally:
+        connection.close()
