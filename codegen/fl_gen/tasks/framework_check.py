@@ -1,0 +1,199 @@
+"""`fl-gen framework check`: a framework's schema against a source tree of it.
+
+The sources are read in processes of their own. One that takes libclang down with it is told as unread.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from fl_gen.schema.catalog import Catalog
+from fl_gen.schema.framework import Framework
+from fl_gen.schema.location import Location
+from fl_gen.schema.paths import shown
+from fl_gen.tasks.framework_compare import compare_interface, wanted_types
+from fl_gen.tasks.framework_kernels import Abi, KernelComparison, class_types
+from fl_gen.tasks.framework_surface import Surface, read_surface
+from fl_gen.tasks.framework_tree import Tree, open_tree
+from fl_gen.tasks.framework_units import Job, precompile, read_unit, trivial_types
+from fl_gen.tasks.framework_values import Finding, FrameworkCheck, NoVerdict, Place, UnitRead, Unjudged
+
+Progress = Callable[[int, int, str], None]  # how many sources are read, of how many, the one that was read last
+
+# From here on precompiled headers and other processes gain more than they cost.
+_MANY = 8
+_LEVELS = {"error": 0, "warning": 1}
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """What is checked: the framework, the folder of its sources, and the schema folders of the user.
+
+    `jobs` is the most processes that read at a time.
+    """
+
+    framework: str
+    source: Path
+    schema_dirs: tuple[Path, ...] = ()
+    jobs: int = 1
+
+
+def check_framework(request: CheckRequest, progress: Progress | None = None) -> FrameworkCheck:
+    """Everything on which schema and tree, or parts of the tree, disagree.
+
+    Raises NoVerdict when the tree cannot be judged, SchemaError for schemas that are unsound by themselves.
+    """
+    framework = Catalog(request.schema_dirs).framework(request.framework)
+    tree = open_tree(request.source, framework.interface)
+    say = progress or (lambda done, total, last: None)
+    surface, units, abi = _read(tree, framework, request.jobs, say)
+    locate = Locator()
+    kernels = KernelComparison(framework, units, surface.types, abi, locate, tree.root)
+    findings = compare_interface(framework.interface, surface, tree.headers, locate)
+    findings += kernels.findings()
+    registered = Counter(one.device or "?" for unit in units for one in unit.registered)
+    return FrameworkCheck(
+        framework=request.framework,
+        tree=shown(tree.root),
+        findings=tuple(sorted(dict.fromkeys(findings), key=_order)),
+        by_name=kernels.by_name(),
+        unjudged=tuple(_unjudged(tree, units, locate)),
+        sources=len(tree.sources),
+        registered=dict(sorted(registered.items())),
+        calls=sum(1 for unit in units for call in unit.calls if not call.why_not),
+        absent=tree.absent,
+        libclang=surface.libclang,
+    )
+
+
+class Locator:
+    """From places of libclang, whose columns count bytes, to locations for people."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[bytes]] = {}
+
+    def __call__(self, place: Place) -> Location:
+        lines = self._lines.get(place.file)
+        if lines is None:
+            try:
+                lines = Path(place.file).read_bytes().split(b"\n")
+            except OSError:
+                lines = []
+            self._lines[place.file] = lines
+        line = lines[place.line - 1] if 0 < place.line <= len(lines) else b""
+        before = line[: max(0, place.column - 1)].decode("utf-8", "replace")
+        return Location(shown(place.file), max(1, place.line), len(before) + 1 if line else max(1, place.column))
+
+
+def _order(finding: Finding) -> tuple[int, str, Location]:
+    place = finding.tree or finding.schema
+    assert place is not None
+    return _LEVELS[finding.level], finding.kind, place
+
+
+def _unjudged(tree: Tree, units: Iterable[UnitRead], locate: Locator) -> Iterator[Unjudged]:
+    for file, why in tree.unread.items():
+        yield Unjudged(Location(shown(file)), "the source", why)
+    for unit in units:
+        if unit.unread:
+            yield Unjudged(Location(shown(unit.file)), "the source", unit.unread)
+        for one in unit.registered:
+            if one.function is None:
+                yield Unjudged(locate(one.place), f"the kernel {one.kernel}", one.why_not)
+        for call in unit.calls:
+            if call.why_not:
+                yield Unjudged(locate(call.place), "the call", call.why_not)
+
+
+# -- reading, in this process or in others ------------------------------------------------------------------------
+
+
+def _read(tree: Tree, framework: Framework, jobs: int, progress: Progress) -> tuple[Surface, list[UnitRead], Abi]:
+    """The interface's headers, all sources, and how their types travel."""
+    interface = framework.interface
+    types = list(wanted_types(framework))
+    dispatch = interface.kernels.dispatch
+    if len(tree.sources) < _MANY:
+        job = Job(tree, dispatch)
+        surface = read_surface(tree, interface, types)
+        units = []
+        for number, file in enumerate(tree.sources, 1):
+            units.append(read_unit(job, file))
+            progress(number, len(tree.sources), file)
+        return surface, units, Abi(trivial_types(job, class_types(units)))
+    with tempfile.TemporaryDirectory(prefix="fl-gen-") as folder:
+        job = Job(tree, dispatch, os.path.join(folder, "prefix.pch"))
+        with _pool(max(1, jobs)) as pool:
+            try:
+                ready = pool.submit(precompile, tree, job.precompiled)
+                headers = pool.submit(read_surface, tree, interface, types)
+                ready.result()
+                reading = _submit(pool, job, tree.sources)
+                units = _collect(job, reading, progress)
+                surface = headers.result()
+            except BaseException as error:
+                pool.shutdown(wait=False, cancel_futures=True)
+                if type(error).__name__ == "BrokenProcessPool":
+                    raise NoVerdict(
+                        f"--source {shown(tree.root)}: libclang died while it read the headers\n"
+                        "  = check that the headers are whole; another version of libclang may help"
+                    ) from error
+                raise
+        with _pool(1) as pool:
+            return surface, units, Abi(pool.submit(trivial_types, job, class_types(units)).result())
+
+
+def _pool(jobs: int) -> Executor:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Spawned, never forked: a forked child would share this process's libclang and its locks.
+    return ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_in_child)
+
+
+def _in_child() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
+
+
+def _submit(pool: Executor, job: Job, files: Sequence[str]) -> dict[Future[UnitRead], str]:
+    """Start reading; the largest first, so that none of them is left alone at the end."""
+    ordered = sorted(files, key=lambda file: (-os.path.getsize(file), file))
+    return {pool.submit(read_unit, job, file): file for file in ordered}
+
+
+def _collect(job: Job, reading: dict[Future[UnitRead], str], progress: Progress) -> list[UnitRead]:
+    """What was read, in the order of the files."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    found: dict[str, UnitRead] = {}
+    broken: list[str] = []
+    for future in as_completed(reading):
+        file = reading[future]
+        try:
+            found[file] = future.result()
+        except BrokenProcessPool:  # the pool ends with any child that dies: it is found below which one that was
+            broken.append(file)
+            continue
+        progress(len(found), len(reading), file)
+    for file in sorted(broken):
+        found[file] = _alone(job, file)
+        progress(len(found), len(reading), file)
+    return [found[file] for file in sorted(found)]
+
+
+def _alone(job: Job, file: str) -> UnitRead:
+    """A source read in a process of its own."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    with _pool(1) as pool:
+        try:
+            return pool.submit(read_unit, job, file).result()
+        except BrokenProcessPool:
+            return UnitRead(file, unread="libclang died while it read this file")
