@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib
 
 # kind -> (module, function that gives the schema's text)
-_KINDS = {"sdk-check": ("fl_gen.report.sdk_json", "schema_text")}
+_KINDS = {
+    "sdk-check": ("fl_gen.report.sdk_json", "schema_text"),
+    "sdk-diff": ("fl_gen.report.diff_json", "diff_schema"),
+    "sdk-dump": ("fl_gen.report.dump_text", "dump_schema"),
+}
 REPORT_KINDS = tuple(_KINDS)
 
 
