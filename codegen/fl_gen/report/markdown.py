@@ -16,7 +16,7 @@ _MORE = "\n*{} more rows: the forms json and html hold all of them*"
 _LEFT_OUT = "\n*{} more targets: the forms json and html hold all of them*"
 _RESERVE = 200  # characters kept for what closes a table
 
-_TOTAL = ("target", "SDK", "verdict", "bound", "strategy", "left out", "lost", "inferred")
+_TOTAL = ("target", "SDK", "verdict", "bound", "strategy", "left out", "inferred")
 
 
 def report_markdown(report: CheckReport) -> str:
@@ -100,15 +100,14 @@ def _total(result: TargetResult) -> tuple[str, ...]:
     check = result.check
     if check is None:
         reason = result.no_verdict.text.partition("\n")[0] if result.no_verdict is not None else ""
-        return (code(result.target), escaped(reason), "**no verdict**", "", "", "", "", "")
+        return (code(result.target), escaped(reason), "**no verdict**", "", "", "", "")
     return (
         code(check.target),
         escaped(check.sdk.title),
-        f"**{len(check.lost)} lost**" if check.lost else "usable",
+        f"**{len(check.lost_names)} lost**" if check.lost else "usable",
         f"{check.coverage.bound} of {check.coverage.total} ({check.coverage.percent:g} %)",
         str(len(check.in_state("strategy"))),
         str(len(check.in_state("left_out"))),
-        str(len(check.in_state("lost"))),
         str(len(check.inferred)),
     )
 

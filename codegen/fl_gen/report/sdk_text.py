@@ -172,7 +172,7 @@ def _closing(check: SdkCheck, look: Look) -> Iterator[str]:
     """What to look at, the worst first."""
     if check.lost:
         yield ""
-        yield look.paint(f"LOST: {len(check.lost)} without which there is no backend on this SDK", "red")
+        yield look.paint(f"LOST: {', '.join(check.lost_names)}: no backend on this SDK", "red")
         for diagnostic in check.lost:
             yield from _lost(diagnostic, look)
     yield from _listed(

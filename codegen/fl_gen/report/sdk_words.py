@@ -105,17 +105,12 @@ def _counted(facts: Sequence[FactCheck], names: Sequence[str]) -> str:
 
 def summary(check: SdkCheck) -> str:
     """The closing sentence."""
-    lost = check.in_state("lost")
     parts = [
         f"{check.coverage.bound} of {check.coverage.total} operations bound ({check.coverage.percent:g} %)",
         f"{len(check.in_state('strategy'))} by strategy",
         f"{len(check.in_state('left_out'))} left out",
     ]
-    if check.lost:
-        facts = sum(fact.state == "lost" for fact in check.facts)
-        parts.append(f"{len(lost)} LOST" + (f" and {facts} status facts" if facts else ""))
-    else:
-        parts.append("nothing required is lost")
+    parts.append(f"{len(check.lost_names)} LOST" if check.lost else "nothing required is lost")
     for count, what in (
         (len(check.inferred), "rest on an inferred fact"),
         (len(check.deprecated), "use a deprecated call"),

@@ -173,6 +173,12 @@ class SdkCheck:
         return tuple(operation for operation in self.operations if operation.state in states)
 
     @property
+    def lost_names(self) -> tuple[str, ...]:
+        """What is lost, by name: operations, and status types and codes. `lost` may say several things about one."""
+        facts = [fact.name for fact in self.facts if fact.state == "lost"]
+        return (*(operation.name for operation in self.in_state("lost")), *(f"status {name}" for name in facts))
+
+    @property
     def inferred(self) -> tuple[OperationCheck, ...]:
         """The operations whose choice rests on an inferred fact."""
         return tuple(one for one in self.operations if one.chosen is not None and one.chosen.inferred)
