@@ -40,8 +40,8 @@ def _named(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def drop_items(body: Mapping, names: Iterable[Ref], base: str) -> list[Diagnostic]:
-    """Take items, enumerators and whole headers with these names out of a base's `headers`. What is left empty goes as
-    well. Returns a problem for each name that the base does not have."""
+    """Take items, enumerators and whole headers with these names out of a base's `headers`. Returns a problem for each
+    name that the base does not have. Sections that are left empty go in `append_headers`."""
     wanted = {str(name): name for name in names}
     if not wanted:
         return []
@@ -68,7 +68,6 @@ def drop_items(body: Mapping, names: Iterable[Ref], base: str) -> list[Diagnosti
                 items.items = [item for item in items.items if not dropped(item_name(item))]
                 for item in items.items:
                     _drop_enumerators(item, dropped)
-        _drop_empty(header)
         if not gone:
             kept.append(header)
     if isinstance(headers, Sequence):
@@ -100,35 +99,35 @@ def _sections(header: Node) -> Iterator[Mapping]:
             yield section
 
 
-def _drop_empty(header: Node) -> None:
-    """Remove sections that have no item left."""
-    sections = header.values.get("sections") if isinstance(header, Mapping) else None
-    if isinstance(sections, Sequence):
-        sections.items = [
-            section
-            for section in sections.items
-            if not isinstance(section, Mapping)
-            or not isinstance(section.values.get("items"), Sequence)
-            or section.values["items"].items  # type: ignore[union-attr]
-        ]
+def _full(section: Node) -> bool:
+    """Not a section that has lost all its items."""
+    items = section.values.get("items") if isinstance(section, Mapping) else None
+    return not isinstance(items, Sequence) or bool(items.items)
 
 
 def append_headers(body: Mapping, own: Mapping) -> None:
-    """Replace `headers` of `own` by those of the base and its own: one of a path that the base has adds its sections to
-    it (its other keys replace), every other one comes behind them."""
+    """Replace `headers` of `own` by those of the base and its own: one of a path that the base has adds its sections
+    to it (its other keys replace), every other one comes behind them. A section comes behind the base's section of
+    the same title, so that types can stand before the functions that use them, any other one at the end."""
     theirs, mine = body.values.get("headers"), own.values.get("headers")
-    if not isinstance(theirs, Sequence) or not isinstance(mine, Sequence):
+    if not isinstance(theirs, Sequence):
         return
-    joined = Sequence(mine.source, mine.line, mine.column)
-    joined.items = list(theirs.items)
-    places = {_path(header): place for place, header in enumerate(joined.items)}
-    for header in mine.items:
-        place = places.get(_path(header)) if _path(header) is not None else None
-        if place is None:
-            joined.items.append(header)
-        else:
-            joined.items[place] = _joined(joined.items[place], header)
-    own.values["headers"] = joined
+    if isinstance(mine, Sequence):
+        joined = Sequence(mine.source, mine.line, mine.column)
+        joined.items = list(theirs.items)
+        places = {_path(header): place for place, header in enumerate(joined.items)}
+        for header in mine.items:
+            place = places.get(_path(header)) if _path(header) is not None else None
+            if place is None:
+                joined.items.append(header)
+            else:
+                joined.items[place] = _joined(joined.items[place], header)
+        own.values["headers"] = joined
+    empty = {id(section) for header in theirs.items for section in _sections(header) if not _full(section)}
+    for header in joined.items if isinstance(mine, Sequence) else theirs.items:
+        sections = header.values.get("sections") if isinstance(header, Mapping) else None
+        if isinstance(sections, Sequence):
+            sections.items = [section for section in sections.items if id(section) not in empty]
 
 
 def _path(header: Node) -> str | None:
@@ -144,6 +143,14 @@ def _joined(base: Node, own: Node) -> Node:
     first, second = base.values.get("sections"), own.values.get("sections")
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         sections = Sequence(second.source, second.line, second.column)
-        sections.items = [*first.items, *second.items]
+        sections.items = list(first.items)
+        for section in second.items:
+            same = [place for place, other in enumerate(sections.items) if _title(other) == _title(section)]
+            sections.items.insert(same[-1] + 1 if same else len(sections.items), section)
         made.values["sections"] = sections
     return made
+
+
+def _title(section: Node) -> str:
+    title = section.values.get("title") if isinstance(section, Mapping) else None
+    return title.value if isinstance(title, Scalar) else ""
