@@ -127,12 +127,20 @@ class _Side:
         return _Item(one.type, key, _plain(one.type), frozenset(_NAME.findall(one.type)), one.availability, one.at)
 
     def _record(self, one: RecordEntry) -> _Item:
-        fields = "; ".join(f"{item.type} {item.name}" for item in one.fields)
-        body = f"{{{fields}}}, {one.size} bytes" if one.size is not None else "not completed"
+        body = "; ".join(f"{item.type} {item.name}" for item in one.fields)
+        body = f"{{{body}}}" if len(one.fields) <= _FEW else f"of {len(one.fields)} fields"
+        size = f"{one.size} bytes" if one.size is not None else "not completed"
         key = (one.kind, one.size, tuple((item.name, self._canonical(item.canonical)) for item in one.fields))
         spelled = (one.kind, one.size, tuple((item.name, _plain(item.type)) for item in one.fields))
         names = frozenset(_NAME.findall(" ".join(item.type for item in one.fields)))
-        return _Item(f"{one.kind} {body}", key, spelled, names, "available", one.at)
+        return _Item(
+            f"{one.kind} {body}, {size}" if one.fields else f"{one.kind}, {size}",
+            key,
+            spelled,
+            names,
+            "available",
+            one.at,
+        )
 
 
 def _aliases(dump: SdkDump) -> dict[str, str]:
@@ -221,7 +229,7 @@ def _changes(
         if before.spelled != after.spelled or not (before.names & typedefs):
             gone = f"no longer {before.note}" if before.note and not after.note else None
             yield "changed", _joined(rename, gone, _fields(before, after) if kind == "record" else None)
-    elif before.at.header != after.at.header:
+    elif before.at.header != after.at.header or rename is not None:
         yield "moved", rename
     if before.availability != after.availability:
         yield ("deprecated" if after.availability != "available" else "undeprecated"), None
@@ -234,7 +242,10 @@ def _fields(before: _Item, after: _Item) -> str:
     for word, names in (
         ("new fields", [name for name in new if name not in old]),
         ("gone fields", [name for name in old if name not in new]),
-        ("fields of another type", [name for name in new if name in old and old[name] != new[name]]),
+        (
+            "fields of another type",
+            [f"{name} ({old[name]} -> {new[name]})" for name in new if name in old and old[name] != new[name]],
+        ),
     ):
         if names:
             parts.append(

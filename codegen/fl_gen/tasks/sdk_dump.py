@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fl_gen import __version__
@@ -47,6 +47,7 @@ def dump_vendor(request: Request, headers: Sequence[str] = ()) -> SdkDump:
     vendor = catalog.vendor(request.vendor)
     sdk = find_sdk_of(request, vendor, catalog)
     vendor = vendor.fitted(sdk.has_header)
+    _require_headers(headers, sdk.include_dirs, sdk.memory)
     names = headers or sdk.headers(vendor)
     description = describe(tuple(dict.fromkeys(names)), sdk.include_dirs, sdk.memory)
     groups = tuple(key for key in vendor.groups if key in sdk.groups)
@@ -76,27 +77,32 @@ def _include_dirs(roots: Sequence[str], headers: Sequence[str]) -> tuple[str, ..
             what = "is a file, not a folder" if os.path.exists(path) else "does not exist"
             raise SdkError(f"--sdk {root} {what}", f"name the folder that holds {headers[0]}")
         folders += [folder for folder in (os.path.join(path, "include"), path) if os.path.isdir(folder)]
-    folders = list(dict.fromkeys(folders))
+    _require_headers(headers, folders, {})
+    return tuple(dict.fromkeys(folders))
+
+
+def _require_headers(headers: Sequence[str], folders: Sequence[str], memory: Mapping[str, str]) -> None:
+    """SdkError for a header that cannot be included, or is in none of the folders, with the nearest one that is."""
     for header in headers:
         if any(character in header for character in '<>"\n\r\\') or not header.strip():
             raise SdkError(f"--header {quote(header)} cannot stand in an #include", "name it as an #include spells it")
-        if not any(os.path.isfile(os.path.join(folder, header)) for folder in folders):
-            beside = {
-                os.path.join(os.path.dirname(header), name)
-                for folder in folders
-                for name in _listed(os.path.join(folder, os.path.dirname(header)))
-            }
-            near = closest(header, beside)
-            remedy = f"did you mean {near}?" if near else "name it as an #include spells it, and its folder with --sdk"
-            raise SdkError(f"--header {header} is not in {', '.join(folders)}", remedy)
-    return tuple(folders)
+        paths = [os.path.join(folder, header) for folder in folders]
+        if any(path in memory or os.path.isfile(path) for path in paths):
+            continue
+        beside = {name for folder in folders for name in _listed(folder, os.path.dirname(header), memory)}
+        near = closest(header, beside)
+        remedy = f"did you mean {near}?" if near else "name it as an #include spells it, and its folder with --sdk"
+        raise SdkError(f"--header {header} is not in {', '.join(dict.fromkeys(folders))}", remedy)
 
 
-def _listed(folder: str) -> list[str]:
+def _listed(folder: str, inner: str, memory: Mapping[str, str]) -> list[str]:
+    """The headers in a folder below an include folder, as an #include spells them."""
+    prefix = f"{folder.rstrip('/')}/"
+    found = [path[len(prefix) :] for path in memory if path.startswith(prefix)]
     try:
-        return os.listdir(folder)
+        return found + [os.path.join(inner, name) for name in os.listdir(os.path.join(folder, inner))]
     except OSError:
-        return []
+        return found
 
 
 def document(
