@@ -163,7 +163,7 @@ class _Whole(Comparison):
         edits = self._signature_edits(cls.namespace, old, new, path)
         if old.const != new.const:
             found.append("it is const, not in the schema" if new.const else "it is not const, const in the schema")
-            edits.append(Edit("set", FILE, (*path, "const"), str(new.const).lower()))
+            edits.append(Edit("set", FILE, (*path, "const"), new.const))
         if found:
             yield self.finding(
                 "method-changed",
@@ -177,7 +177,7 @@ class _Whole(Comparison):
             )
         if old.pure != new.pure:
             change = (
-                Edit("set", FILE, (*path, "pure"), str(new.pure).lower()),
+                Edit("set", FILE, (*path, "pure"), new.pure),
                 Edit("set", FILE, (*path, "default"), new.body),
             )
             what = "is pure virtual now" if new.pure else "is not pure any more"

@@ -114,7 +114,7 @@ class Comparison:
             number, old = known.pop(name)
             after = number
             if old.value != value:
-                edit = Edit("set", FILE, (*path, "values", number, "value"), str(value))
+                edit = Edit("set", FILE, (*path, "values", number, "value"), value)
                 yield self.finding(
                     "enumerator-changed",
                     "error",
@@ -162,7 +162,6 @@ class Comparison:
                     layout,
                     (edit,),
                 )
-                after += 1
                 continue
             number, old = known.pop(field.name)
             after = max(after, number)
@@ -187,7 +186,7 @@ class Comparison:
                     old.location,
                     f"{subject} begins as {field.init or 'nothing'}, {old.init or 'nothing'} in the schema",
                     "generated tests may rely on the initial value",
-                    (Edit("set", FILE, (*here, "init"), field.init or "null"),),
+                    (Edit("set", FILE, (*here, "init"), field.init),),
                 )
         for _, old in known.values():
             yield self.finding(

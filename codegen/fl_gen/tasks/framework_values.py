@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fl_gen.schema.errors import Diagnostic, FlGenError
@@ -186,10 +186,3 @@ class FrameworkCheck:
     calls: int
     absent: tuple[str, ...]  # headers that were read as empty
     libclang: str
-    updated: tuple[str, ...] = ()
-    left: tuple[Finding, ...] = field(default=())  # after an update: what is to be done by hand
-
-    @property
-    def agrees(self) -> bool:
-        """Nothing was found, or everything that was found has been written into the schema."""
-        return not (self.left if self.updated else self.findings)
