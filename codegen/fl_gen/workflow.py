@@ -111,9 +111,7 @@ def resolve_request(request: Request) -> Resolved:
     sdk = find_sdk_of(request, schemas.vendor, catalog)
     schemas = replace(schemas, vendor=schemas.vendor.fitted(sdk.has_header))
     cache = Cache(request.cache) if request.cache is not None else None
-    headers = tuple(
-        header for name, group in schemas.vendor.groups.items() if name in sdk.groups for header in group.headers
-    )
+    headers = sdk.headers(schemas.vendor)
 
     def prober(items: Sequence[ProbeItem]) -> ProbeReport:
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
@@ -293,12 +291,17 @@ def scaffold(request: Request, op: str) -> Scaffold:
     return Scaffold(request.backends / file.path, listing, listed_new)
 
 
+_IN_MEMORY = "/__fl_gen_"  # how the paths of files begin that are on no disk
+_DEFINES_ROOT, _DEFINES_HEADER = f"{_IN_MEMORY}defines__", "fl_gen_defines.h"
+
+
 @dataclass(frozen=True)
 class FoundSdk:
     """An SDK that is there, installed or simulated, before anything is asked of it.
 
-    `memory` holds the headers of a simulated one by absolute path. `libraries` maps each library to its file or None;
-    it is empty for a simulated SDK whose libraries are not built.
+    `memory` holds the headers of a simulated one by absolute path, and a header with the macros that the SDK's headers
+    want defined. `libraries` maps each library to its file or None; it is empty for a simulated SDK whose libraries are
+    not built.
     """
 
     groups: frozenset[str]
@@ -315,6 +318,16 @@ class FoundSdk:
         """Whether one of the include folders holds the header."""
         paths = [os.path.join(folder, name) for folder in self.include_dirs]
         return any(path in self.memory or os.path.isfile(path) for path in paths)
+
+    def headers(self, vendor: Vendor) -> tuple[str, ...]:
+        """The headers of the groups that are there, in the order in which they are included."""
+        first = (_DEFINES_HEADER,) if vendor.sdk.defines else ()
+        return (*first, *(name for key, group in vendor.groups.items() if key in self.groups for name in group.headers))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The include folders that are on the disk."""
+        return tuple(folder for folder in self.include_dirs if not folder.startswith(_IN_MEMORY))
 
     @property
     def libraries_missing(self) -> tuple[str, ...]:
@@ -340,7 +353,19 @@ def find_sdk_of(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
     missing = sorted(required_groups(vendor, request.require) - sdk.groups)
     if missing:
         raise _missing_group(vendor, sdk, missing[0])
-    return sdk
+    return _with_defines(sdk, vendor.sdk.defines)
+
+
+def _with_defines(sdk: FoundSdk, defines: Sequence[str]) -> FoundSdk:
+    """The SDK with one more header, in memory, that defines what its headers want defined."""
+    if not defines:
+        return sdk
+    lines = [" ".join(("#define", name, value or "1")) for name, _, value in (text.partition("=") for text in defines)]
+    return replace(
+        sdk,
+        include_dirs=(*sdk.include_dirs, _DEFINES_ROOT),
+        memory={**sdk.memory, f"{_DEFINES_ROOT}/{_DEFINES_HEADER}": "\n".join(lines) + "\n"},
+    )
 
 
 def _simulated(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
@@ -357,7 +382,7 @@ def _simulated(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
     api = load_api(path, catalog.folders)
     wanted = request.sdk[0].partition(":")[2]
     version = api.find_version(wanted)
-    root = f"/__fl_gen_sim__/{request.vendor}-{version.version}/include"
+    root = f"{_IN_MEMORY}sim__/{request.vendor}-{version.version}/include"
     headers = render_headers(api, wanted)
     present = frozenset(
         name for name, group in vendor.groups.items() if all(header in headers for header in group.headers)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fl_gen.render.substitute import substitute
+from fl_gen.render.substitute import substitute, tokens
 from fl_gen.resolve.model import Backend, Choice, Status
 from fl_gen.resolve.spelling import spell_types
 from fl_gen.schema.name import Name
@@ -45,7 +45,7 @@ class StatusView:
 
     def text(self, status: str) -> str:
         """The expression that gives the SDK's text for the status expression `status`."""
-        return substitute(self.expression, {"status": status})
+        return operand(substitute(self.expression, {"status": status}))
 
 
 # Without all of these an SDK has no events that generated code can use, and those of the framework live on the host.
@@ -101,7 +101,7 @@ class SdkView:
         if choice.candidate.form == "body":
             return f"sdk::{adapter_name(operation)}({', '.join(arguments)})"
         code = spell_types(choice.candidate.code.value.strip(), self._backend.types)
-        return substitute(code, dict(zip(names, arguments, strict=True)))
+        return operand(substitute(code, dict(zip(names, arguments, strict=True))))
 
     def check(self, operation: str, *arguments: str) -> str:
         """The statement that does `operation` and aborts with the SDK's text if it fails."""
@@ -150,7 +150,7 @@ class SdkView:
 
     def constants(self, kind: str) -> dict[str, str]:
         """Every constant of `kind` that the SDK has, in the order of the vendor schema."""
-        return {name: value for name, value in self._backend.constants[kind].items() if value is not None}
+        return {name: value for name, value in self._backend.constants.get(kind, {}).items() if value is not None}
 
     def status(self, domain: str) -> StatusView:
         status: Status = self._backend.statuses[domain]
@@ -174,6 +174,12 @@ class SdkView:
             texts = (choice.candidate.source, choice.candidate.note)
             found.append((choice.operation.name, "; ".join(str(text) for text in texts if text)))
         return found
+
+    @property
+    def defines(self) -> Sequence[tuple[str, str]]:
+        """The macros that the SDK's headers want defined before they are included, with their values."""
+        parts = (text.partition("=") for text in self._backend.vendor.sdk.defines)
+        return [(name, value or "1") for name, _, value in parts]
 
     def headers(self, group: str) -> Sequence[str]:
         return self._backend.vendor.groups[group].headers
@@ -233,6 +239,18 @@ class SdkView:
         if not choice.bound:
             raise LookupError(f"{operation} has no binding in this SDK: ask sdk.has() first")
         return choice
+
+
+def operand(expression: str) -> str:
+    """`expression` so that it may stand beside any operator: in parentheses, unless it is a name or one call."""
+    depth = 0
+    closed = False
+    for kind, text in tokens(expression):
+        if depth == 0 and kind != "space" and (closed or (kind not in ("word", "number") and text not in ("::", "("))):
+            return f"({expression})"
+        depth += {"(": 1, ")": -1}.get(text, 0)
+        closed = closed or (text == ")" and depth == 0)
+    return expression
 
 
 def adapter_name(operation: str) -> str:

@@ -39,18 +39,35 @@ Certainty = Literal["certain", "inferred"]
 
 @frozen
 class VersionMacros:
-    """The integer macros of a header that give the SDK's version."""
+    """The integer macros of a header that give the SDK's version: one for each part, or `number` for all of them, whose
+    parts are found by dividing by each of `divisors` (12090 by 1000 and 10: 12.9)."""
 
     header: str
-    major: str
+    major: str | None
     minor: str | None
     patch: str | None
+    number: str | None
+    divisors: tuple[int, ...]
     location: Location
+
+    def __post_init__(self) -> None:
+        if self.number is None:
+            if self.divisors:
+                raise ModelError("'divisors' go with 'number'", "divisors", "remove the key")
+            return
+        if self.minor is not None or self.patch is not None:
+            raise ModelError("one number holds all parts", "minor" if self.minor else "patch", "remove the key")
+        if not self.divisors:
+            raise ModelError("'number' needs 'divisors'", "number", "as in: divisors: [1000, 10]")
+        if list(self.divisors) != sorted(set(self.divisors), reverse=True):
+            raise ModelError("each divisor must be smaller than the one before", "divisors")
 
 
 @frozen
 class SdkLayout:
-    """Where an SDK is looked for and how its folders are named; `include` and `library` are relative to a root."""
+    """Where an SDK is looked for and how its folders are named; `include` and `library` are relative to a root.
+
+    `defines` are macros, NAME or NAME=VALUE, that its headers want defined before they are included."""
 
     name: str
     environment: tuple[str, ...]
@@ -58,6 +75,7 @@ class SdkLayout:
     include: tuple[str, ...]
     library: tuple[str, ...]
     version: VersionMacros | None
+    defines: tuple[str, ...]
     visible_devices: str | None
     source: str
     location: Location

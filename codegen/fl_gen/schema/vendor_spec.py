@@ -70,6 +70,8 @@ _SOME_CXX_CANDIDATES = ListOf(Cxx("a C++ expression"), at_least=1)
 _CXX_OR_NONE = Nullable(_CXX_CANDIDATES, ())
 _FLAG = Str("a compiler flag", "-[A-Za-z0-9_=+./:,-]*", "begins with - and holds no blanks or shell characters")
 _MACRO = IDENTIFIER
+# Such macros are often names that C++ keeps for the implementation.
+_DEFINE = Str("a macro to define", "[A-Za-z_][A-Za-z0-9_]*(?:=[A-Za-z0-9_]+)?", "as in: __HIP_PLATFORM_AMD__ or NAME=1")
 _EMPTY: Table[object] = Table({}, Location("<none>"))  # a map that the file does not have
 
 _VERSION = Record(
@@ -77,10 +79,13 @@ _VERSION = Record(
     VersionMacros,
     {
         "header": Field(HEADER, "the header that defines them"),
-        "major": Field(_MACRO, "integer macro of the major version"),
+        "major": Field(_MACRO, "integer macro of the major version", None),
         "minor": Field(_MACRO, "integer macro of the minor version", None),
         "patch": Field(_MACRO, "integer macro of the patch version", None),
+        "number": Field(_MACRO, "one integer macro that holds all parts", None),
+        "divisors": Field(ListOf(Int(1), at_least=1), "what gives each part of the number, as 1000 and 10", ()),
     },
+    exactly_one=(("major", "number"),),
 )
 _SDK = Record(
     "an SDK's layout",
@@ -94,6 +99,11 @@ _SDK = Record(
         "include": Field(ListOf(RELATIVE_PATH, at_least=1), "header folders, relative to a root"),
         "library": Field(ListOf(RELATIVE_PATH, at_least=1), "library folders, relative to a root"),
         "version": Field(Nullable(_VERSION), "where the version is read from, or null", None),
+        "defines": Field(
+            ListOf(_DEFINE, unique=True),
+            "macros, NAME or NAME=VALUE, that its headers want before they are included",
+            (),
+        ),
         "visible_devices": Field(ENVIRONMENT, "variable that limits the devices of a process", None),
         "source": _SOURCE,
     },

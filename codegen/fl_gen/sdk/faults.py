@@ -60,4 +60,5 @@ def header_error(troubles: Sequence[HeaderTrouble], folders: Sequence[str]) -> S
 
 def _standard(header: str) -> bool:
     """Whether a header's name is one of the C++ library's, or of the C library's or the system's."""
-    return "." not in header.rsplit("/", 1)[-1] or header.startswith(("sys/", "bits/", "linux/", "asm/"))
+    folder, _, name = header.rpartition("/")
+    return ("." not in name and folder in ("", "experimental")) or folder in ("sys", "bits", "linux", "asm")

@@ -289,8 +289,8 @@ def _version(vendor: Vendor, include_dirs: Sequence[str], files: Mapping[str, st
     text = _read(macros.header, include_dirs, files)
     if text is None:
         return None
-    numbers: list[str] = []
-    for name in (macros.major, macros.minor, macros.patch):
+    numbers: list[int] = []
+    for name in (macros.number,) if macros.number else (macros.major, macros.minor, macros.patch):
         if name is None:
             break
         value = _macro(name, text)
@@ -300,8 +300,13 @@ def _version(vendor: Vendor, include_dirs: Sequence[str], files: Mapping[str, st
             value = macro_value(name, [macros.header], include_dirs, memory=files)
         if value is None:
             break
-        numbers.append(str(value))
-    return ".".join(numbers) or None
+        numbers.append(value)
+    if macros.number and numbers:
+        rest, numbers = numbers[0], []
+        for divisor in macros.divisors:
+            numbers.append(rest // divisor)
+            rest %= divisor
+    return ".".join(str(number) for number in numbers) or None
 
 
 def _macro(name: str, text: str) -> int | None:

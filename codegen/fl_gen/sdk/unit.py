@@ -12,6 +12,11 @@ from .items import ProbeItem
 MAIN_FILE = "/__fl_gen_probe__/probe.cc"
 NAMESPACE = "fl_probe"
 
+# Generated code includes <cstdint>; an SDK's headers need not, and no header is worth reading for these names.
+_WORDS = "".join(
+    f"using {name} = __{macro}_TYPE__;\n"
+    for name, macro in (("size_t", "SIZE"), *((f"{n}_t", n.upper()) for n in ("int32", "uint32", "int64", "uint64")))
+)
 _PLACEHOLDER = re.compile(r"\$([a-z][a-z0-9_]*)")
 
 
@@ -115,7 +120,7 @@ def build(headers: Sequence[str], items: Iterable[ProbeItem], types: Mapping[str
         unit.includes[size] = header
         parts.append(f"#include <{header}>\n".encode())
         size += len(parts[-1])
-    parts.append(f"namespace {NAMESPACE} {{\ntemplate <typename T> using fl_probe_same = T;\n".encode())
+    parts.append(f"namespace {NAMESPACE} {{\n{_WORDS}template <typename T> using fl_probe_same = T;\n".encode())
     size += len(parts[-1])
     for number, item in enumerate(sorted(items, key=_order)):
         before, after = _frame(item, number, types)

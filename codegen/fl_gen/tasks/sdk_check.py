@@ -55,7 +55,7 @@ def check_sdk(request: Request) -> SdkCheck:
         raise SchemaError(problems)
     sdk = find_sdk_of(request, vendor, catalog)
     vendor = vendor.fitted(sdk.has_header)
-    headers = tuple(name for key, group in vendor.groups.items() if key in sdk.groups for name in group.headers)
+    headers = sdk.headers(vendor)
     cache = Cache(request.cache) if request.cache is not None else None
 
     def prober(items: Sequence[ProbeItem]) -> ProbeReport:
@@ -86,7 +86,7 @@ def _sdk_facts(sdk: FoundSdk, vendor: Vendor, report: ProbeReport) -> SdkFacts:
         origin=sdk.origin,
         roots=sdk.roots,
         # A simulated SDK that is not built has no folder: its headers are in memory.
-        include_dirs=() if sdk.memory else sdk.include_dirs,
+        include_dirs=sdk.folders,
         libraries=dict(sdk.libraries),
         headers=tuple(
             HeaderFact(header.name, None if header.path in sdk.memory else header.path, header.digest)
