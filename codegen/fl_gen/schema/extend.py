@@ -167,7 +167,7 @@ def load_extended(
     if not isinstance(root, Mapping):
         return Extended(root)
     if "extends" not in root.values:
-        lost = [root.keys[word] for word in _own_head(file) if word in root.keys]
+        lost = [root.keys[word] for word in own_head(file) if word in root.keys]
         raise_problems(
             node.source.diagnostic(
                 node.location,
@@ -185,7 +185,7 @@ def load_extended(
     base = load_base(found, shown(found), extends.location)
     given: Table[Ref] = head.get("with") or Table({}, root.location)
     values, problems = _arguments(base, given, extends)
-    own = _without(root, _own_head(file))
+    own = _without(root, own_head(file))
     raise_problems([*problems, *stray(own)])
     body = _filled(base, values)
     removed: list[tuple[Location, str, Scalar]] = []
@@ -243,12 +243,13 @@ def base_problems(path: Path, name: str | None, spec: Spec) -> list[Diagnostic]:
     return []
 
 
-def _own_head(file: str) -> dict[str, Field]:
+def own_head(file: str) -> dict[str, Field]:
+    """The keys by which a file of that kind extends a base."""
     return {word: entry for word, entry in OWN_HEAD.items() if word != "without" or file == API_FILE}
 
 
 def _head(root: Mapping, file: str) -> dict[str, Any]:
-    fields = _own_head(file)
+    fields = own_head(file)
     head: dict[str, Any] = validate(Record("a file with a base", _values, fields), _only(root, fields), "the file")
     return head
 

@@ -15,7 +15,7 @@ from unit.schema.samples import OPS, VENDOR
 
 def test_the_shipped_schemas_are_sound() -> None:
     catalog = Catalog()
-    assert catalog.vendors() == ("maca", "mlu")
+    assert {"maca", "mlu", "nvidia"} <= set(catalog.vendors())
     assert "infinitrain" in catalog.frameworks()
     for name in catalog.vendors():
         schemas = catalog.load(name)
@@ -52,7 +52,7 @@ def test_a_user_adds_a_vendor_and_ops(tmp_path: Path) -> None:
     ops.mkdir(parents=True)
     (ops / "mine.yaml").write_text(OPS.replace("AddForward", "MyForward"))
     catalog = Catalog([tmp_path])
-    assert catalog.vendors() == ("chip", "maca", "mlu")
+    assert set(catalog.vendors()) - set(Catalog().vendors()) == {"chip"}
     assert "MyForward" in catalog.framework("infinitrain").ops
     assert ops / "mine.yaml" in catalog.files("chip")
     with pytest.raises(SchemaError, match="the required operation device.set has no binding"):

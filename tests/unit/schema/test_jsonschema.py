@@ -13,16 +13,18 @@ import yaml
 
 from fl_gen.schema.api_spec import load_api_data
 from fl_gen.schema.errors import FlGenError, SchemaError
+from fl_gen.schema.extend import base_problems
 from fl_gen.schema.framework_spec import load_interface
-from fl_gen.schema.jsonschema import KINDS, export, export_text, pattern
+from fl_gen.schema.jsonschema import KINDS, declaration, export, export_text, pattern
 from fl_gen.schema.kernels import load_native_kernels
 from fl_gen.schema.nodes import plain_data
 from fl_gen.schema.ops_spec import load_ops
 from fl_gen.schema.paths import data_dir
 from fl_gen.schema.runtime import load_runtime
+from fl_gen.schema.spec import raise_problems
 from fl_gen.schema.vendor_spec import load_vendor
 from fl_gen.schema.yaml_loader import load, loads
-from unit.schema.samples import API, KERNELS, OPS, RUNTIME, VENDOR
+from unit.schema.samples import API, API_BASE, API_EXTENDS, KERNELS, OPS, RUNTIME, VENDOR, VENDOR_BASE, VENDOR_EXTENDS
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "runtime": load_runtime,
@@ -30,11 +32,21 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "api": load_api_data,
     "interface": load_interface,
     "ops": load_ops,
+    "vendor-base": lambda path: sound_base(path, "vendor"),
+    "api-base": lambda path: sound_base(path, "api"),
     "kernels": load_native_kernels,
 }
+
+
+def sound_base(path: Path, kind: str) -> None:
+    """A base by itself, in the folder of its name."""
+    raise_problems(base_problems(path, None, declaration(kind)))
+
+
 SCHEMAS = data_dir() / "schemas"
 INTERFACE = (SCHEMAS / "frameworks" / "infinitrain" / "interface.yaml").read_text(encoding="utf-8")
 SAMPLES = {"runtime": RUNTIME, "vendor": VENDOR, "ops": OPS, "api": API, "kernels": KERNELS, "interface": INTERFACE}
+SAMPLES |= {"vendor-base": VENDOR_BASE, "api-base": API_BASE}
 SHIPPED = [(kind, path) for kind in KINDS for path in sorted(SCHEMAS.glob(pattern(kind)))]
 VALIDATORS = {kind: jsonschema.Draft202012Validator(export(kind)) for kind in KINDS}
 
@@ -82,7 +94,7 @@ def mutations(data: Any, change: Callable[[Any], None] | None = None) -> Iterato
         if isinstance(node, dict):
             yield f"{trail}: unknown key", changed(lambda inner: inner.update({"unknown key!": {"x": []}}))
             for key, value in node.items():
-                if key in ("cases", "value", "crtOther"):
+                if key in ("cases", "value", "crtOther", "${runtime}Other"):
                     continue  # free data, text that may be a number, an enumerator that may be one
                 wrong = 7 if isinstance(value, (list, dict)) else {"x": 1}
                 yield f"{(*trail, key)}: wrong type", changed(lambda inner, k=key, w=wrong: inner.update({k: w}))
@@ -105,7 +117,8 @@ def trimmed(node: Any) -> Any:
 def test_what_is_wrong_is_refused_by_both(kind: str, tmp_path: Path) -> None:
     data = plain_data(loads(SAMPLES[kind]))
     data = trimmed(data) if kind == "interface" else data
-    path = tmp_path / "file.yaml"
+    path = tmp_path / "crt_like" / "file.yaml"
+    path.parent.mkdir()
     tried = 0
     for what, wrong in mutations(data):
         path.write_text(yaml.dump(wrong, allow_unicode=True, sort_keys=False), encoding="utf-8")
@@ -121,3 +134,27 @@ def test_what_is_wrong_is_refused_by_both(kind: str, tmp_path: Path) -> None:
 def test_an_unknown_kind() -> None:
     with pytest.raises(FlGenError, match="did you mean 'vendor'"):
         export("vender")
+
+
+@pytest.mark.parametrize("kind", ["vendor", "api"])
+def test_what_is_wrong_in_a_file_with_a_base_is_refused_by_both(kind: str, tmp_path: Path) -> None:
+    text = {"vendor": VENDOR_EXTENDS, "api": API_EXTENDS}[kind]
+    for file, base in (("vendor", VENDOR_BASE), ("api", API_BASE)):
+        path = tmp_path / "bases" / "crt_like" / f"{file}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(base)
+    path = tmp_path / "vendors" / "chip" / f"{kind}.yaml"
+    path.parent.mkdir(parents=True)
+    data = plain_data(loads(text))
+    path.write_text(text)
+    LOADERS[kind](path)
+    VALIDATORS[kind].validate(data)
+    tried = 0
+    for what, wrong in mutations(data):
+        path.write_text(yaml.dump(wrong, allow_unicode=True, sort_keys=False), encoding="utf-8")
+        with pytest.raises(SchemaError):
+            LOADERS[kind](path)
+        if "('with'" not in what:  # which parameters there are only the base knows
+            assert not VALIDATORS[kind].is_valid(wrong), f"JSON Schema takes {what}"
+        tried += 1
+    assert tried >= 25
