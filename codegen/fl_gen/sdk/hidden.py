@@ -75,7 +75,7 @@ class _State:
 class _Branch:
     before: _State
     after: _State | None = None
-    dead: bool = False  # the branch being read is `#if 0`: its text need not be C++ at all
+    dead: bool = False  # the branch being read is `#if 0`: its text need not be C++ at all, and is not read
 
 
 def written(header: Conditionals) -> list[Written]:
@@ -93,6 +93,8 @@ class _Reader:
         self._branches: list[_Branch] = []
 
     def line(self, line: Line) -> None:
+        if any(branch.dead for branch in self._branches) and line.directive not in (*OPENING, *OTHER, "endif"):
+            return
         if not line.directive:
             end = -1
             for match in _TOKEN.finditer(line.text):
@@ -228,7 +230,7 @@ def _function(words: Sequence[_Word]) -> int | None:
     while index < len(words):
         text = words[index].text
         following = words[index + 1].text if index + 1 < len(words) else ""
-        if depth == 0 and text in ("=", "operator"):
+        if depth == 0 and (text == "=" or text in _STATEMENTS):
             return None
         if text == "template" and following == "<":
             index = _closing(words, index + 1, "<", ">")
@@ -239,8 +241,6 @@ def _function(words: Sequence[_Word]) -> int | None:
         elif depth == 0 and text in _ATTRIBUTES and following == "(":
             index = _closing(words, index + 1, "(", ")")
         elif depth == 0 and _is_name(text) and following == "(":
-            if text in _STATEMENTS:
-                return None
             end = _closing(words, index + 1, "(", ")")
             if typed and not _begins_declaration(words[end + 1 :]):
                 return index
