@@ -179,11 +179,16 @@ class Api:
                 if items:
                     sections.append(replace(section, items=items))
             headers.append(replace(header, sections=tuple(sections)))
+        paths = {header.path for header in headers}
         return replace(
             self,
             versions=(version,),
             headers=tuple(headers),
-            libraries=tuple(library for library in self.libraries if has(library.since, library.until)),
+            libraries=tuple(
+                replace(library, headers=tuple(path for path in library.headers if path in paths))
+                for library in self.libraries
+                if has(library.since, library.until)
+            ),
         )
 
 
