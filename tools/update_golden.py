@@ -1,6 +1,6 @@
 """Write generated/ and backends/ of the built-in vendors anew: the one command that updates the golden trees.
 
-With --check it writes nothing, prints what differs and exits with 1.
+Those are all vendors of schemas/vendors that have an SDK to be simulated. With --check it writes nothing, prints what differs and exits with 1.
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ from fl_gen.output.publish import replace_file
 from fl_gen.workflow import Request, generate, plan_of, prepare
 
 ROOT = Path(__file__).resolve().parents[1]
-VENDORS = ("maca", "mlu")
+VENDORS = tuple(sorted(path.parent.name for path in (ROOT / "schemas" / "vendors").glob("*/api.yaml")))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if something would change")
-    check = parser.parse_args().check
+    parser.add_argument("vendors", nargs="*", metavar="VENDOR", help="only these")
+    arguments = parser.parse_args()
+    check = arguments.check
+    unknown = set(arguments.vendors) - set(VENDORS)
+    if unknown:
+        parser.error(f"unknown vendors: {', '.join(sorted(unknown))}; there are {', '.join(VENDORS)}")
     changed = 0
-    for vendor in VENDORS:
+    for vendor in arguments.vendors or VENDORS:
         request = Request(vendor=vendor, sdk=("sim",), output=ROOT)
         prepared = prepare(request)
         plan = plan_of(request, prepared) if check else generate(request, overwrite=True).plan
