@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fl_gen.render.substitute import substitute, tokens
+from fl_gen.render.substitute import identifiers, substitute, tokens
 from fl_gen.resolve.model import Backend, Choice, Status
 from fl_gen.resolve.spelling import spell_types
 from fl_gen.schema.name import Name
@@ -28,7 +28,8 @@ class Adapter:
 
     @property
     def signature(self) -> str:
-        params = ", ".join(f"{type_}{'' if type_.endswith(('*', '&')) else ' '}{name}" for type_, name in self.params)
+        used = identifiers(self.body)
+        params = ", ".join(_parameter(type_, name if name in used else "") for type_, name in self.params)
         return f"{self.returns} {self.name}({params})"
 
 
@@ -111,6 +112,12 @@ class SdkView:
             return f"{call};"
         return f"{self._backend.statuses[choice.status].macro}({call});"
 
+    def uses(self, operation: str, parameter: str) -> bool:
+        """Whether the call of `operation` has a place for `parameter`."""
+        candidate = self._bound(operation).candidate
+        assert candidate is not None
+        return candidate.form == "body" or parameter in identifiers(candidate.code.value)
+
     def result(self, operation: str) -> str:
         """How the result of `operation` is read: status, value, state or void."""
         return self._bound(operation).result
@@ -122,6 +129,14 @@ class SdkView:
         calls: list[str] = re.findall(r"\b([A-Za-z_]\w*)\s*\(", candidate.code.value)
         declared = {use.name for use in self._backend.choice(operation).declarations}
         return next((name for name in calls if name in declared), calls[0])
+
+    def called(self, operation: str) -> str:
+        """The SDK function whose call is all that `operation` takes, so that messages begin with it; else empty."""
+        candidate = self._backend.choice(operation).candidate
+        if candidate is None or candidate.form == "body":
+            return ""
+        direct = re.match(r"\s*([A-Za-z_]\w*)\s*\(", candidate.code.value)
+        return direct.group(1) if direct else ""
 
     def domain(self, operation: str) -> str:
         """The status domain of `operation`."""
@@ -251,6 +266,10 @@ def operand(expression: str) -> str:
         depth += {"(": 1, ")": -1}.get(text, 0)
         closed = closed or (text == ")" and depth == 0)
     return expression
+
+
+def _parameter(type_: str, name: str) -> str:
+    return f"{type_}{'' if type_.endswith(('*', '&')) or not name else ' '}{name}"
 
 
 def adapter_name(operation: str) -> str:
