@@ -21,7 +21,6 @@ from fl_gen.tasks.dump_values import (
 )
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_RENAME = re.compile(r"\(*\s*\w+\s*(?:\(.*\))?\s*\)*")
 _UNNAMED = re.compile(r"\(unnamed at [^()]*\)")
 _FEW = 5  # names that a note lists
 _A = {
@@ -81,19 +80,19 @@ class _Side:
             self.items["macro"][call.name] = _Item(
                 f"({', '.join(call.params)}) {call.text}", call.text.split(), None, frozenset(), "available", call.at
             )
-        self._renames(dump)
+        self._take_renames(dump)
         self.hidden: dict[str, UnavailableEntry] = {}
         for hidden in dump.unavailable:
             if hidden.declared is None:
                 self.hidden.setdefault(hidden.name, hidden)
 
-    def _renames(self, dump: SdkDump) -> None:
+    def _take_renames(self, dump: SdkDump) -> None:
         """A macro that only stands for a function is that function to whoever calls it."""
         functions = self.items["function"]
         macros: tuple[MacroEntry | FunctionMacroEntry, ...] = (*dump.macros, *dump.function_macros)
         for one in macros:
             target = functions.get(one.stands_for[0]) if len(one.stands_for) == 1 else None
-            if target is None or not _RENAME.fullmatch(one.text):
+            if target is None or not _renames(one, one.stands_for[0]):
                 continue
             del self.items["macro"][one.name]
             functions[one.name] = replace(target, at=one.at, note=f"a macro for {one.stands_for[0]}")
@@ -141,6 +140,13 @@ class _Side:
             "available",
             one.at,
         )
+
+
+def _renames(macro: MacroEntry | FunctionMacroEntry, target: str) -> bool:
+    """Whether a macro is `target`, `CALL(target)` or, with parameters, `target(...)` and nothing more."""
+    if isinstance(macro, MacroEntry):
+        return re.fullmatch(rf"\(*\s*(?:\w+\s*\(\s*)?{target}\s*[\s)]*", macro.text) is not None
+    return re.fullmatch(rf"\(*\s*{target}\s*\([^()]*\)[\s)]*", macro.text) is not None
 
 
 def _aliases(dump: SdkDump) -> dict[str, str]:
