@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "sarif", "markdown", "html")
 ONLY = ("lost", "strategy", "left-out", "bound", "inferred", "deprecated", "required")
-_LEAST_WIDTH, _MOST_WIDTH = 30, 160  # columns that a report is laid out for
+_LEAST_WIDTH, _MOST_WIDTH = 40, 160  # columns that a report is laid out for
 
 
 @click.group()

@@ -84,7 +84,7 @@ def code(text: str, limit: int = _CELL) -> str:
 
 def block(text: str, limit: int) -> str:
     """A block of text as it is, cut to a number of characters."""
-    shown = "\n".join(printable(line) for line in text.split("\n"))
+    shown = printable(text[: limit + 1])
     if len(shown) > limit:
         shown = shown[:limit] + "…"
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))

@@ -176,7 +176,8 @@ def _results(check: SdkCheck) -> Iterator[Json]:
 
 
 def _of_operation(check: SdkCheck, operation: OperationCheck) -> Iterator[Json]:
-    name, length = operation.name, len(operation.name)
+    # An operation that the vendor file does not name has the place of its bindings.
+    name, length = operation.name, len(operation.name) if operation.rejected else 0
     if operation.state in ("strategy", "left_out"):
         rule = "sdk-strategy" if operation.state == "strategy" else "sdk-left-out"
         reasons = [

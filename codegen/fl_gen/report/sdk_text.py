@@ -51,7 +51,7 @@ def check_text(check: SdkCheck, look: Look) -> str:
     for group in check.groups:
         rows = [one for one in check.operations if one.group == group.key and look.shows(one)]
         if rows:
-            lines += ["", look.paint(f"{group.key}: {group.title}", "bold")]
+            lines += ["", look.paint(printable(f"{group.key}: {group.title}"), "bold")]
             width = max(len(one.name) for one in check.operations)
             for operation in rows:
                 lines += _row(operation, width, look)
@@ -94,7 +94,7 @@ def _groups(check: SdkCheck, look: Look) -> Iterator[str]:
     title = max(len(group.title) for group in check.groups)
     for group in check.groups:
         need = "required" if group.required else "optional"
-        line = f"{group.key:<8} {group.title:<{title}}  {need}  "
+        line = printable(f"{group.key:<8} {group.title:<{title}}  {need}  ")
         text = words.group_state(group)
         if group.present:
             text += f", {group.coverage.bound} of {group.coverage.total} operations ({group.coverage.percent:g} %)"
