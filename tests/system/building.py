@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from fl_gen.output.simbuild import SimBuildOptions, build_sim_sdk
 from fl_gen.render.simapi import load_api
+from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.paths import data_dir
 from fl_gen.workflow import Request, generate
 
@@ -29,7 +30,6 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 BUILD = Path(os.environ.get("FL_GEN_TEST_BUILD_DIR", ROOT / "build" / "test"))
 CACHE = BUILD / "cache"
-SDK_VARIABLE = {"mlu": "NEUWARE_HOME", "maca": "MACA_PATH"}
 CLANG = "clang++-16"
 
 
@@ -181,11 +181,16 @@ def backend_build(variant: Variant, target: str = "fl_test_programs") -> Built:
             options = [f"-D{name}={value}" for name, value in settings.items()]
             succeed(
                 [cmake, "-G", "Ninja", "-S", ROOT / "tests" / "hosts" / "infinitrain-backends", "-B", build, *options],
-                env=environment(**{SDK_VARIABLE[variant.vendor]: str(sdk)}),
+                env=environment(**{_sdk_variable(variant.vendor): str(sdk)}),
             )
             record.write_text(json.dumps(settings, indent=2), encoding="utf-8")
         succeed([ninja, "-C", build, target], timeout=1800)
     return built
+
+
+def _sdk_variable(vendor: str) -> str:
+    """The environment variable that generated build files look for the SDK in."""
+    return Catalog().vendor(vendor).sdk.environment[0]
 
 
 def _settings(built: Built, ninja: str, compiler: str) -> dict[str, str]:

@@ -25,6 +25,7 @@ FLAGS = (
     "-fno-spell-checking",
     "-Werror=conversion",
     "-Werror=return-type",
+    "-Werror=enum-compare",  # a code of one enumeration held against another, whose numbers mean something else
     "-Wdeprecated-declarations",
     "-Wno-braced-scalar-init",  # constants are wrapped in braces to forbid narrowing
 )

@@ -1,0 +1,190 @@
+"""The backend of Huawei's CANN: contexts, sizes that are passed twice, handles that are all `void *`, answers by out parameter.
+
+The newest simulated release has pools and groups of collectives, the oldest neither. Only the programs of the runtime and of
+the collectives are built: what they hold is CANN's shape, and the kernels are as on every other vendor.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fl_gen.schema.errors import SchemaError
+from fl_gen.schema.paths import data_dir
+from fl_gen.tasks.sdk_check import SdkCheck, check_sdk
+from fl_gen.workflow import Request, resolve_request
+
+from .building import Variant, backend_build
+from .results import Programs, run_ctest
+
+SHIPPED = data_dir() / "schemas" / "vendors" / "ascend"
+PROGRAMS = ("test_runtime", "test_hccl")
+NEWEST, MIDDLE, OLDEST = "9.1.0", "8.5.0", "8.0.0"
+NO_DEATH = "-*DeathTest.*:*RefusalTest.*:*FailureTest.*"
+ASAN = {
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+}
+# Death tests start the program again each time: they run once, without a sanitizer.
+RUNS = {
+    "newest": (Variant("ascend"), "", {}),
+    "oldest-asan": (Variant("ascend", "clang++-16", "address,undefined", OLDEST), NO_DEATH, ASAN),
+}
+
+
+def results(name: str) -> Programs:
+    variant, cases, settings = RUNS[name]
+    for program in PROGRAMS:
+        built = backend_build(variant, program)
+    return run_ctest(built, "ascend", programs=f"^({'|'.join(PROGRAMS)})$", cases=cases, **settings)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(f"ascend-{name}")) for name in RUNS])
+def test_the_backend_compiles_without_a_warning_and_runs(name: str) -> None:
+    run = results(name)
+    assert run.exits == dict.fromkeys(PROGRAMS, "Passed"), run.output[-6000:]
+    assert [case for case in run.cases if case.outcome != "passed"] == []
+    suites = {case.suite for case in run.cases}
+    assert {"Memory", "Streams", "Events", "CollectiveTest"} <= suites, suites
+
+
+def check(version: str, *folders: Path) -> SdkCheck:
+    return check_sdk(Request(vendor="ascend", sdk=(f"sim:{version}",), output=Path("unused"), schema_dirs=folders))
+
+
+def changed(folder: Path, old: str, new: str) -> Path:
+    """A schema folder whose ascend has `new` in the place of `old`."""
+    vendor = folder / "vendors" / "ascend"
+    vendor.mkdir(parents=True)
+    text = (SHIPPED / "vendor.yaml").read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (vendor / "vendor.yaml").write_text(text.replace(old, new), encoding="utf-8")
+    (vendor / "api.yaml").write_bytes((SHIPPED / "api.yaml").read_bytes())
+    return folder
+
+
+def refusal(version: str, folder: Path, operation: str) -> tuple[str, str]:
+    """Why the first candidate of an operation was refused, and where: `file:line:column` without the folder."""
+    found = next(one for one in check(version, folder).operations if one.name == operation)
+    fault = found.rejected[0].messages[0]
+    return fault.message, str(fault.location).rpartition("/")[2]
+
+
+def place_of(folder: Path, text: str, part: str) -> str:
+    """Where `part` stands in the line of the changed vendor file that holds `text`."""
+    lines = (folder / "vendors" / "ascend" / "vendor.yaml").read_text(encoding="utf-8").splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if text in line)
+    return f"vendor.yaml:{number}:{lines[number - 1].index(part) + 1}"
+
+
+@pytest.mark.parametrize(
+    ("version", "lost"),
+    [
+        (NEWEST, set()),
+        (
+            MIDDLE,
+            {
+                "memory.alloc_async", "memory.free_async", "memory.pool_peak", "memory.pool_reset_peak",
+                "memory.pool_retain", "ccl.group_start", "ccl.group_end",
+            },
+        ),
+        (
+            OLDEST,
+            {
+                "memory.alloc_async", "memory.free_async", "memory.pool_peak", "memory.pool_reset_peak",
+                "memory.pool_retain", "ccl.group_start", "ccl.group_end", "stream.launch_host_func",
+                "stream.priority_range",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_release_lacks_takes_a_strategy(version: str, lost: set[str]) -> None:
+    report = check(version)
+    bound = {one.name for one in report.operations if one.chosen is not None}
+    everywhere = {one.name for one in check(NEWEST).operations if one.chosen is not None}
+    assert everywhere - bound == lost
+    assert not report.lost
+
+
+def test_the_status_of_a_stream_is_none_of_an_event(tmp_path: Path) -> None:
+    """Their values are opposite: an event that is complete would read as one that is not."""
+    old = "aclrtEventRecordedStatus state = ACL_EVENT_RECORDED_STATUS_NOT_READY;"
+    folder = changed(tmp_path, old, "aclrtStreamStatus state = ACL_STREAM_STATUS_NOT_READY;")
+    message, place = refusal(NEWEST, folder, "event.query")
+    assert message.startswith("clang: no matching function for call to 'aclrtQueryEventStatus'"), message
+    assert "'aclrtStreamStatus *'" in message
+    assert "'aclrtEventRecordedStatus *'" in message
+    assert place == place_of(folder, "aclrtQueryEventStatus(event, &state)", "&state")
+
+
+def test_the_status_of_an_event_is_none_of_a_stream(tmp_path: Path) -> None:
+    old = "return state == ACL_STREAM_STATUS_COMPLETE ?"
+    folder = changed(tmp_path, old, "return state == ACL_EVENT_RECORDED_STATUS_COMPLETE ?")
+    message, place = refusal(NEWEST, folder, "stream.query")
+    assert "aclrtStreamStatus" in message, message
+    assert "aclrtEventRecordedStatus" in message, message
+    assert place == place_of(folder, "return state == ACL_EVENT_RECORDED_STATUS_COMPLETE ?", "==")
+
+
+@pytest.mark.parametrize(
+    ("operation", "old", "new", "part", "text"),
+    [
+        (
+            "stream.wait_event",
+            '"aclrtStreamWaitEvent(stream, event)"',
+            '"aclrtStreamWaitEvent(event, stream)"',
+            "event",
+            "argument 1 of aclrtStreamWaitEvent is aclrtStream, and this is aclrtEvent; both are void * to the compiler",
+        ),
+        (
+            "event.record",
+            '"aclrtRecordEvent(event, stream)"',
+            '"aclrtRecordEvent(stream, event)"',
+            "stream",
+            "argument 1 of aclrtRecordEvent is aclrtEvent, and this is aclrtStream; both are void * to the compiler",
+        ),
+        (
+            "ccl.recv",
+            "static_cast<uint32_t>(peer), comm, stream)\", source: \"hccl.h of CANN 8.0 to 9.1\"}\n\nhelpers:",
+            "static_cast<uint32_t>(peer), stream, comm)\", source: \"hccl.h of CANN 8.0 to 9.1\"}\n\nhelpers:",
+            "stream",
+            "argument 5 of HcclRecv is HcclComm, and this is aclrtStream; both are void * to the compiler",
+        ),
+    ],
+)  # fmt: skip
+def test_a_handle_of_another_kind_is_refused_at_its_place(
+    operation: str, old: str, new: str, part: str, text: str, tmp_path: Path
+) -> None:
+    folder = changed(tmp_path, old, new)
+    message, place = refusal(NEWEST, folder, operation)
+    assert message == text
+    line = new.partition("\n")[0]
+    after = line[: line.index(part, line.index("(") + 1)]
+    number, column = re.fullmatch(r"vendor\.yaml:(\d+):(\d+)", place).groups()  # type: ignore[union-attr]
+    written = (folder / "vendors" / "ascend" / "vendor.yaml").read_text(encoding="utf-8").splitlines()[int(number) - 1]
+    assert written[: int(column) - 1].endswith(after)
+    assert written[int(column) - 1 :].startswith(part)
+
+
+def test_without_strict_typedefs_the_compiler_takes_one_handle_for_another(tmp_path: Path) -> None:
+    """The hostile case: what the key is for. C++ alone sees `void *` twice."""
+    folder = changed(tmp_path, "strict_typedefs: true\n", "")
+    file = folder / "vendors" / "ascend" / "vendor.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(
+        text.replace("aclrtRecordEvent(event, stream)", "aclrtRecordEvent(stream, event)"), encoding="utf-8"
+    )
+    found = next(one for one in check(NEWEST, folder).operations if one.name == "event.record")
+    assert found.chosen is not None
+
+
+def test_a_required_binding_that_is_refused_stops_the_run(tmp_path: Path) -> None:
+    folder = changed(
+        tmp_path / "schemas", "aclrtMemcpy(dst, size, src, size, kind)", "aclrtMemcpy(dst, src, size, kind)"
+    )
+    request = Request(vendor="ascend", sdk=("sim",), output=tmp_path / "out", schema_dirs=(folder,))
+    with pytest.raises(SchemaError, match="memory.copy is required, and this SDK refuses its binding"):
+        resolve_request(request)
+    assert not (tmp_path / "out").exists()
