@@ -1,0 +1,117 @@
+"""A draft of a vendor file for an SDK that nobody described yet, from its headers and the words of the field."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fl_gen.schema.catalog import Catalog
+from fl_gen.schema.paths import shown
+from fl_gen.schema.runtime import Runtime
+from fl_gen.schema.vocabulary import Vocabulary, load_vocabulary
+from fl_gen.sdk.discover import Discovered, discover, nothing_found
+from fl_gen.sdk.headers import read_sdk
+from fl_gen.sdk.items import SdkError
+from fl_gen.tasks.draft_constants import Constants
+from fl_gen.tasks.draft_files import choose_headers, find_libraries, variables
+from fl_gen.tasks.draft_model import Draft, GroupDraft, Proposal, Status
+from fl_gen.tasks.draft_rank import Ranking
+from fl_gen.tasks.draft_survey import Survey, make_surface
+from fl_gen.tasks.draft_words import pieces
+
+
+@dataclass(frozen=True)
+class DraftRequest:
+    """What a draft is made from: the roots of one SDK, and a tradition of names or none (then it is guessed)."""
+
+    name: str
+    sdk: tuple[str, ...]
+    tradition: str | None = None
+
+
+def vocabulary_of(catalog: Catalog) -> Vocabulary:
+    """The words of the field, shipped or the user's."""
+    path = catalog.path("vocabulary.yaml", "vocabulary", "vocabulary")
+    return load_vocabulary(path, shown(path))
+
+
+def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Draft:
+    """Propose a vendor's groups, types, codes and bindings. Only headers are read; nothing is written.
+
+    SdkError if no header parses, or if no part of the SDK is a runtime.
+    """
+    found = discover(request.sdk)
+    if not found.headers:
+        raise nothing_found(request.sdk, found)
+    sdk = read_sdk(found.headers, found.include_dirs)
+    survey = Survey(make_surface(sdk, variables(found, sdk)), vocabulary, runtime)
+    prefixes = survey.groups()
+    if "runtime" not in prefixes:
+        raise _no_runtime(request, survey, found)
+    statuses: dict[str, Status] = {}
+    for key in list(prefixes):
+        status = survey.status(prefixes[key])
+        if status is None:
+            del prefixes[key]
+        else:
+            statuses[key] = status
+    if "runtime" not in statuses:
+        raise _no_runtime(request, survey, found)
+    types = survey.types(prefixes)
+    finder = Constants(survey, types, prefixes)
+    constants = finder.all()
+    tradition = request.tradition or guess_tradition(survey)
+    ranking = Ranking(survey, prefixes, statuses, types, constants, finder, tradition)
+    proposals = {name: ranking.proposals(operation) for name, operation in runtime.operations.items()}
+    libraries = find_libraries(request.sdk, found.include_dirs)
+    groups: dict[str, GroupDraft] = {}
+    for key in vocabulary.groups:
+        if key in prefixes:
+            headers = choose_headers(found, declared_in(key, runtime, proposals))
+            chosen, guessed = libraries.of(prefixes[key][0], headers)
+            groups[key] = GroupDraft(key, prefixes[key], statuses[key], headers, chosen, guessed)
+    return Draft(
+        name=request.name,
+        roots=request.sdk,
+        include_dirs=found.include_dirs,
+        library_dirs=libraries.folders,
+        groups=groups,
+        types=types,
+        constants=constants,
+        proposals=proposals,
+        version=finder.version(),
+        tradition=tradition,
+        skipped=tuple(f"{one.name}: {one.reason}" for one in found.skipped),
+        macros=frozenset(sdk.macros),
+    )
+
+
+def declared_in(key: str, runtime: Runtime, proposals: Mapping[str, tuple[Proposal, ...]]) -> Counter[str]:
+    """The headers that declare what a group's best proposals call, each as often as it does."""
+    headers: Counter[str] = Counter()
+    for name, found in proposals.items():
+        if runtime.operations[name].group == key and found:
+            headers[found[0].at.rpartition(":")[0]] += 1
+    return headers
+
+
+def guess_tradition(survey: Survey) -> str:
+    """The way of naming whose words stand in most names of functions."""
+    names = [set(pieces(name)) for name in survey.surface.sdk.functions]
+    votes = {
+        tradition: sum(len(name & set(words)) for name in names)
+        for tradition, words in survey.vocabulary.traditions.items()
+    }
+    return max(votes, key=lambda one: votes[one]) if votes else ""
+
+
+def _no_runtime(request: DraftRequest, survey: Survey, found: Discovered) -> SdkError:
+    clusters = sorted(survey.surface.clusters.values(), key=lambda one: -len(one.functions))[:3]
+    seen = ", ".join(f"{one.prefix}* ({len(one.functions)} functions)" for one in clusters) or "no function"
+    where = ", ".join(os.fspath(root) for root in request.sdk)
+    return SdkError(
+        f"{where}: nothing in {', '.join(found.headers[:5])} looks like a device runtime: found {seen}",
+        "name the folder that holds the runtime's headers with --sdk too, or write vendor.yaml by hand",
+    )
