@@ -80,10 +80,14 @@ def _wrap(text: str, look: DiffLook, first: str = "", rest: str = "") -> list[st
     ) or [first.rstrip()]  # fmt: skip
 
 
+def _title(text: str, look: DiffLook) -> Iterator[str]:
+    yield from (look.paint(row, "bold") for row in _wrap(text, look, "", "  "))
+
+
 def _bindings(diff: SdkDiff, look: DiffLook) -> Iterator[str]:
     if not diff.bindings:
         return
-    yield look.paint("Bindings", "bold")
+    yield from _title("Bindings", look)
     for group in words.lost_groups(diff):
         names = words.listed([one.name for one in group.bindings if one.kind == "operation"], 8)
         yield from _entry("lost", f"all of {group.group}", look)
@@ -119,7 +123,7 @@ def _binding(one: BindingChange, look: DiffLook) -> Iterator[str]:
 
 def _used(diff: SdkDiff, look: DiffLook) -> Iterator[str]:
     if diff.used:
-        yield look.paint(f"What this backend uses of the SDK: {words.count(len(diff.used), 'difference')}", "bold")
+        yield from _title(f"What this backend uses of the SDK: {words.count(len(diff.used), 'difference')}", look)
         for group in _by_change(diff.used):
             yield from _sort(group, look, "* ", _FULL if len(group) > 2 * _FULL else len(group))
 
@@ -127,7 +131,7 @@ def _used(diff: SdkDiff, look: DiffLook) -> Iterator[str]:
 def _rest(diff: SdkDiff, look: DiffLook) -> Iterator[str]:
     ones = words.rest(diff)
     if ones:
-        yield look.paint(f"The rest of the SDK: {words.count(len(ones), 'difference')}", "bold")
+        yield from _title(f"The rest of the SDK: {words.count(len(ones), 'difference')}", look)
         for group in _by_change(ones):
             full = _FULL if group[0].change in ("changed", "deprecated", "undeprecated") else 0
             yield from _sort(group, look, "  ", full)
@@ -183,7 +187,7 @@ def _cut(text: str) -> str:
 
 def _files(diff: SdkDiff, look: DiffLook) -> Iterator[str]:
     if diff.files:
-        yield look.paint(f"Generated files, below generated/{diff.vendor}/ (lines before the formatter)", "bold")
+        yield from _title(f"Generated files, below generated/{diff.vendor}/ (lines before the formatter)", look)
         for one in diff.files:
             yield f"  {one.change:<9}  +{one.added:<5} -{one.removed:<5} {printable(one.path)}"
     if diff.patch:
