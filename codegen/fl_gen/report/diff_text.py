@@ -155,6 +155,9 @@ def _sort(ones: Sequence[SdkChange], look: DiffLook, mark: str, full: int) -> It
         more = "more " if full else ""
         listed = words.listed(others, _NAMES)
         head = f"{mark}{ones[0].change:<12} {len(others)} {more}{words.PLURALS[ones[0].kind]}: "
+        if len(head) + len(others[0]) + 1 > look.width:
+            yield head.rstrip()
+            head = " " * 15
         yield from _wrap(listed, look, head, " " * 15)
 
 
