@@ -2,9 +2,9 @@
 
 For every operation for which the shipped vendor file has a candidate that these headers allow, the functions that the
 chosen candidate calls are the right answer. A proposal is right if it calls the same set of functions: for an operation
-of one call that is one function; for several calls all of them, since half of them is no answer. A constant (as the average
-operator) is compared by name. Macros that stand for a function are followed to it. Counted are the share of operations
-whose first proposal is right, and of those where one of the first three is. Without any proposal an operation is wrong.
+of one call that is one function; for several calls all of them, since half of them is no answer. A constant is compared
+by name. Macros that stand for a function are followed to it. Counted are the share of operations whose first proposal
+is right, and of those where one of the first three is. Without any proposal an operation is wrong.
 
 The draft sees `runtime.yaml`, `vocabulary.yaml` and the headers, from a schema folder that holds nothing else.
 """
@@ -77,7 +77,7 @@ def answers(vendor: str, roots: tuple[str, ...]) -> dict[str, frozenset[str]]:
     from fl_gen.workflow import Request, resolve_request
 
     found = discover(roots)
-    sdk = read_sdk(found.headers, found.include_dirs)
+    sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
     functions = set(sdk.functions) | {m.name for m in sdk.macros.values() if m.text in sdk.functions}
     resolved = resolve_request(Request(vendor=vendor, sdk=roots))
     right: dict[str, frozenset[str]] = {}
@@ -94,7 +94,7 @@ def answers(vendor: str, roots: tuple[str, ...]) -> dict[str, frozenset[str]]:
 
 def _aliases(roots: tuple[str, ...]) -> dict[str, str]:
     found = discover(roots)
-    sdk = read_sdk(found.headers, found.include_dirs)
+    sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
     return {macro.name: macro.text for macro in sdk.macros.values() if macro.text in sdk.functions}
 
 

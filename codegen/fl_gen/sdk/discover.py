@@ -3,7 +3,8 @@
 Folders called `include` (or `inc`) below the roots are searched, else the roots themselves. Of the headers there those
 are *main* that no other one reads: an umbrella header stands for all that it includes. A header counts only if it
 parses; where an umbrella does not, what it would have read is tried by itself. Headers with an `extern "C"` come before
-those of C++ libraries, which take long to parse. Whatever is left out has its reason.
+those of C++ libraries, which take long to parse. A header that refuses itself until a macro is defined is given that
+macro, if it then parses. Whatever is left out has its reason.
 
 The tree may be anything: links that lead in circles, folders that cannot be read, a folder called `x.h`, a hundred
 thousand files. Numbers of entries, headers and parses are bounded, and so is the time.
@@ -29,7 +30,8 @@ from .shims import tiers
 from .unit import MAIN_FILE
 
 _INCLUDE_NAMES = ("include", "inc", "includes")
-_INTERNAL_NAMES = ("detail", "details", "impl", "internal", "private")
+_INTERNAL = re.compile(r"_.*|(?:.*_)?(?:details?|impl|internal|private)", re.IGNORECASE)  # folders
+_DEFINES_ROOT, _DEFINES_HEADER = "/__fl_gen_defines__", "fl_gen_defines.h"
 _SUFFIXES = (".h", ".hh", ".hpp", ".hxx")
 _FOLDER_DEPTH = 6  # levels below a root at which an include folder is looked for
 _HEADER_DEPTH = 2  # folders below an include folder in which main headers are looked for
@@ -38,8 +40,12 @@ _MOST_HEADERS = 1_500  # headers whose #include lines are read
 _MOST_PARSES = 600
 _MOST_BYTES = 1 << 20  # of one header that are searched for #include lines
 _SECONDS = 20.0
+_CXX_SHARE = 0.4  # of the time: after it headers of C++ libraries are not tried any more
+_MOST_DEFINES = 3  # macros that are tried for one header
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _C_LINKAGE = re.compile(rb'extern[ \t]+"C"|_BEGIN_DECLS\b|_EXTERN_C')
+_MACRO = re.compile(r"\b_*[A-Z][A-Z0-9_]{3,}\b")
+_TESTED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifdef\s+)([A-Za-z_]\w*)")
 _MISSING = re.compile(r"'(.+)' file not found")
 _LACKS = re.compile(r":[0-9]+: (unknown type name|use of undeclared|expected|no type named|field has incomplete)")
 
@@ -54,11 +60,37 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Discovered:
-    """What was found. `headers` are as an #include spells them, in an order in which they parse together."""
+    """What was found. `headers` are as an #include spells them, in an order in which they parse together.
+
+    `defines` are macros that the headers want defined; `memory` holds the file that defines them, which is then the
+    first of the headers.
+    """
 
     include_dirs: tuple[str, ...]
     headers: tuple[str, ...]
     skipped: tuple[Skipped, ...]
+    defines: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> dict[str, str]:
+        """Headers by absolute path that are on no disk, to be given to every parse."""
+        return _defining(self.defines)
+
+    @property
+    def own_headers(self) -> tuple[str, ...]:
+        """The SDK's headers, without the one that defines the macros."""
+        return tuple(name for name in self.headers if name != _DEFINES_HEADER)
+
+    @property
+    def own_include_dirs(self) -> tuple[str, ...]:
+        """The include folders that are on the disk."""
+        return tuple(folder for folder in self.include_dirs if folder != _DEFINES_ROOT)
+
+
+def _defining(macros: Sequence[str]) -> dict[str, str]:
+    if not macros:
+        return {}
+    return {f"{_DEFINES_ROOT}/{_DEFINES_HEADER}": "".join(f"#define {name} 1\n" for name in macros)}
 
 
 def discover(roots: Sequence[Path | str], seconds: float = _SECONDS) -> Discovered:
@@ -78,9 +110,13 @@ def discover(roots: Sequence[Path | str], seconds: float = _SECONDS) -> Discover
         for name, path in scan.headers(folder):
             files.setdefault(name, path)
     used = [folder for folder in scan.include_dirs if any(path.startswith(f"{folder}/") for path in files.values())]
-    choice = _Choice(used, files, scan.skipped, time.monotonic() + seconds)
+    start = time.monotonic()
+    choice = _Choice(used, files, scan.skipped, start + seconds, start + _CXX_SHARE * seconds)
     headers = choice.headers()
-    return Discovered(tuple(used), tuple(headers), tuple(choice.skipped))
+    defines = tuple(choice.defines)
+    if defines:
+        used, headers = [*used, _DEFINES_ROOT], [_DEFINES_HEADER, *headers]
+    return Discovered(tuple(used), tuple(headers), tuple(choice.skipped), defines)
 
 
 def nothing_found(roots: Sequence[Path | str], found: Discovered) -> SdkError:
@@ -152,8 +188,8 @@ class _Scan:
                 continue
             for path, is_folder in self._entries(place):
                 name = prefix + os.path.basename(path)
-                internal = os.path.basename(path).lower() in _INTERNAL_NAMES or os.path.basename(path).startswith("_")
-                if is_folder and depth < _HEADER_DEPTH and not internal:
+                internal = _INTERNAL.fullmatch(os.path.basename(path))
+                if is_folder and depth < _HEADER_DEPTH and internal is None:
                     waiting.append((f"{name}/", path, depth + 1))
                 if not name.endswith(_SUFFIXES):
                     continue
@@ -223,7 +259,12 @@ class _Choice:
     """Tries headers, umbrellas first, until every header is read, or was tried and does not parse."""
 
     def __init__(
-        self, folders: Sequence[str], files: Mapping[str, str], skipped: Sequence[Skipped], deadline: float
+        self,
+        folders: Sequence[str],
+        files: Mapping[str, str],
+        skipped: Sequence[Skipped],
+        deadline: float,
+        cxx_deadline: float,
     ) -> None:
         self._folders = tuple(folders)
         self._files = dict(sorted(files.items())[:_MOST_HEADERS]) if len(files) > _MOST_HEADERS else dict(files)
@@ -231,7 +272,9 @@ class _Choice:
         if len(files) > len(self._files):
             rest = len(files) - len(self._files)
             self.skipped.append(Skipped(f"{rest} headers", f"more than {_MOST_HEADERS} headers"))
-        self._deadline = deadline
+        self._deadline, self._cxx_deadline = deadline, cxx_deadline
+        self._texts = {name: _text(path) for name, path in self._files.items()}
+        self.defines: list[str] = []
         self._parses = 0
         self._covered: set[str] = set()
 
@@ -241,7 +284,13 @@ class _Choice:
         for name in self._order():
             if os.path.realpath(self._files[name]) in self._covered:
                 continue
+            plain = _C_LINKAGE.search(self._texts[name]) is not None
+            if not plain and time.monotonic() > self._cxx_deadline:
+                failed[name] = "not tried: it is C++, and the time for that was over"
+                continue
             reason = self._try([name])
+            if reason is not None and not accepted and self._define_for(name):
+                reason = None
             if reason is None:
                 accepted.append(name)
             else:
@@ -274,11 +323,10 @@ class _Choice:
     def _order(self) -> list[str]:
         """Headers that no other one includes first, among them those that read the most, then the others alike."""
         by_path = {os.path.realpath(path): name for name, path in self._files.items()}
-        texts = {name: _text(path) for name, path in self._files.items()}
-        edges = {name: self._includes(name, texts[name], by_path) for name in self._files}
+        edges = {name: self._includes(name, self._texts[name], by_path) for name in self._files}
         included = {to for name, all_ in edges.items() for to in all_ if to != name}
         reach = {name: len(_reached(name, edges)) for name in edges}
-        plain = {name for name, text in texts.items() if _C_LINKAGE.search(text)}
+        plain = {name for name, text in self._texts.items() if _C_LINKAGE.search(text)}
         return sorted(
             edges, key=lambda name: (name in included, name not in plain, name.count("/"), -reach[name], name)
         )
@@ -310,14 +358,27 @@ class _Choice:
         self._covered.update(map(os.path.realpath, read))
         return None
 
+    def _define_for(self, name: str) -> bool:
+        """Define the macro without which a header refuses itself: one that its #error names and its #if asks for."""
+        said = " ".join(error.text for error in self._parse([name]).errors)
+        tested = set(_TESTED.findall(self._texts[name].decode(errors="replace")))
+        wanted = [word for word in dict.fromkeys(_MACRO.findall(said)) if word in tested][:_MOST_DEFINES]
+        for macro in wanted:
+            self.defines = [macro]
+            if self._try([name]) is None:
+                return True
+        self.defines = []
+        return False
+
     def _parse(self, names: Sequence[str]) -> Parsed:
         """The headers in this order, with the C++ library's headers only if one of them asks for those."""
         text = "".join(f"#include <{name}>\n" for name in names).encode()
+        defines = [f"-D{macro}=1" for macro in self.defines]
         best: Parsed | None = None
         for shims in tiers():
             self._parses += 1
             arguments = [part for folder in (*self._folders, *shims.dirs) for part in ("-isystem", folder)]
-            parsed = clang.parse(MAIN_FILE, text, arguments, dict(shims.files))
+            parsed = clang.parse(MAIN_FILE, text, [*defines, *arguments], dict(shims.files))
             if not parsed.errors:
                 return parsed
             best = parsed

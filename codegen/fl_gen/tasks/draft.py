@@ -45,7 +45,7 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
     found = discover(request.sdk)
     if not found.headers:
         raise nothing_found(request.sdk, found)
-    sdk = read_sdk(found.headers, found.include_dirs)
+    sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
     survey = Survey(make_surface(sdk, variables(found, sdk)), vocabulary, runtime)
     prefixes = survey.groups()
     if "runtime" not in prefixes:
@@ -65,7 +65,7 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
     tradition = request.tradition or guess_tradition(survey)
     ranking = Ranking(survey, prefixes, statuses, types, constants, finder, tradition)
     proposals = {name: ranking.proposals(operation) for name, operation in runtime.operations.items()}
-    libraries = find_libraries(request.sdk, found.include_dirs)
+    libraries = find_libraries(request.sdk, found.own_include_dirs)
     groups: dict[str, GroupDraft] = {}
     for key in vocabulary.groups:
         if key in prefixes:
@@ -75,7 +75,8 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
     return Draft(
         name=request.name,
         roots=request.sdk,
-        include_dirs=found.include_dirs,
+        include_dirs=found.own_include_dirs,
+        defines=found.defines,
         library_dirs=libraries.folders,
         groups=groups,
         types=types,

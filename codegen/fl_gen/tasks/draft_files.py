@@ -39,11 +39,11 @@ def choose_headers(found: Discovered, declared: Mapping[str, int]) -> tuple[str,
     reads: dict[str, frozenset[str] | None] = {}
     while wanted:
         header = wanted.most_common(1)[0][0]
-        options = [header, *(one for one in found.headers if one not in chosen)]
+        options = [header, *(one for one in found.own_headers if one not in chosen)]
         best: tuple[int, int, str] | None = None
         for at, option in enumerate(options):
             if option not in reads:
-                reads[option] = _reads(option, found.include_dirs)
+                reads[option] = _reads(option, found)
             names = reads[option]
             if names is None or header not in names:
                 continue
@@ -61,10 +61,10 @@ def choose_headers(found: Discovered, declared: Mapping[str, int]) -> tuple[str,
     return tuple(chosen)
 
 
-def _reads(header: str, folders: Sequence[str]) -> frozenset[str] | None:
+def _reads(header: str, found: Discovered) -> frozenset[str] | None:
     """The SDK's headers that one reads; None if it does not parse alone."""
     try:
-        report = probe([], [header], folders)
+        report = probe([], [*found.headers[: len(found.defines[:1])], header], found.include_dirs, memory=found.memory)
     except (SdkError, ValueError):
         return None
     return frozenset(one.name for one in report.headers_read if one.sdk)
@@ -77,7 +77,7 @@ def variables(found: Discovered, sdk: Sdk) -> dict[str, Constant]:
     constants: dict[str, Constant] = {}
     for shims in tiers():
         arguments = [part for folder in (*found.include_dirs, *shims.dirs) for part in ("-isystem", folder)]
-        parsed = clang.parse(MAIN_FILE, text, arguments, dict(shims.files))
+        parsed = clang.parse(MAIN_FILE, text, arguments, {**shims.files, **found.memory})
         if parsed.errors:
             continue
         for cursor in tree.declarations(tree.children(parsed.unit.cursor)):

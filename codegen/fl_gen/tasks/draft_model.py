@@ -104,6 +104,7 @@ class Draft:
     name: str
     roots: tuple[str, ...]
     include_dirs: tuple[str, ...]
+    defines: tuple[str, ...]
     library_dirs: tuple[str, ...]
     groups: Mapping[str, GroupDraft]
     types: Mapping[str, TypeDraft]

@@ -65,7 +65,7 @@ def dump_folder(roots: Sequence[str], headers: Sequence[str] = ()) -> SdkDump:
     if not found.headers:
         raise nothing_found(roots, found)
     skipped = tuple(SkippedEntry(one.name, one.reason) for one in found.skipped)
-    return document(describe(found.headers, found.include_dirs), None, None, None, False, (), skipped)
+    return document(describe(found.headers, found.include_dirs, found.memory), None, None, None, False, (), skipped)
 
 
 def _include_dirs(roots: Sequence[str], headers: Sequence[str]) -> tuple[str, ...]:

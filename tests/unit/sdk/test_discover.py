@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fl_gen.sdk.discover import discover, nothing_found
+from fl_gen.sdk.headers import read_sdk
 from fl_gen.sdk.items import SdkError
 
 
@@ -81,6 +82,25 @@ def test_a_header_for_another_compiler_declares_nothing(tmp_path: Path) -> None:
     assert [(one.name, one.reason) for one in found.skipped] == [("a.h", "it declares nothing to a C++ compiler")]
 
 
+def test_a_header_that_wants_a_macro_is_given_it(tmp_path: Path) -> None:
+    text = """
+#if defined(__ZZ_FOR_A__)
+int zz(void);
+#elif defined(__ZZ_FOR_B__)
+#include "absent.h"
+#else
+#error ("define one of __ZZ_FOR_B__ and __ZZ_FOR_A__")
+#endif
+"""
+    write(tmp_path, {"include/zz.h": text})
+    found = discover([tmp_path])
+    assert found.defines == ("__ZZ_FOR_A__",)
+    assert found.own_headers == ("zz.h",)
+    assert found.own_include_dirs == (str(tmp_path / "include"),)
+    assert list(found.memory.values()) == ["#define __ZZ_FOR_A__ 1\n"]
+    assert read_sdk(found.headers, found.include_dirs, memory=found.memory).functions.keys() == {"zz"}
+
+
 def test_the_root_may_be_the_include_folder_itself_and_roots_may_be_several(tmp_path: Path) -> None:
     write(tmp_path, {"rt/rt.h": "int rt(void);\n", "ccl/pkg/include/ccl.h": '#include "rt.h"\nint ccl(void);\n'})
     found = discover([tmp_path / "rt", tmp_path / "ccl"])
@@ -116,7 +136,7 @@ def test_thousands_of_files_end_in_time(tmp_path: Path) -> None:
         (folder / f"h{number:04}.h").write_text(f"int f{number}(void);\n")
     found = discover([tmp_path], seconds=0.5)
     assert 0 < len(found.headers) < 2000
-    assert "not tried: the time for it was over" in {one.reason for one in found.skipped}
+    assert any(one.reason.startswith("not tried: ") for one in found.skipped)
     assert "more than 1500 headers" in {one.reason for one in found.skipped}
 
 
