@@ -6,6 +6,7 @@ in two processes; then the results are compared. A required binding that one of 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import Counter
@@ -21,6 +22,7 @@ from fl_gen.tasks.diff_sdk import compare
 from fl_gen.tasks.diff_values import DiffSide, SdkDiff
 from fl_gen.tasks.dump_values import SdkDump
 from fl_gen.tasks.sdk_check import check_sdk
+from fl_gen.tasks.sdk_targets import interrupts_held
 from fl_gen.tasks.sdk_values import SdkCheck
 from fl_gen.workflow import Request, is_simulated, resolve_request, template_roots
 
@@ -171,7 +173,8 @@ def _both(requests: Sequence[Request]) -> list[_Seen | str]:
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(requests[0], theirs), daemon=True)
     try:
-        process.start()
+        with interrupts_held():  # Ctrl-C reaches the whole group; this process alone answers it
+            process.start()
         theirs.close()
         second = _seen(requests[1])
         try:
@@ -200,6 +203,15 @@ def _seen(request: Request) -> _Seen | str:
 
 def _child(request: Request, connection: Connection) -> None:
     try:
-        connection.send(_seen(request))
-    finally:
-        connection.close()
+        outcome: _Seen | str = _seen(request)
+    except Exception as error:
+        if os.environ.get("FL_GEN_TRACEBACK"):
+            raise
+        said = " ".join(str(error).split())[:200]
+        outcome = (
+            f"internal error: {type(error).__name__}: {said}\n"
+            "  = this is a fault of fl-gen: please report it, with what FL_GEN_TRACEBACK=1 prints"
+        )
+    with contextlib.suppress(OSError):  # nobody waits for it any more
+        connection.send(outcome)
+    connection.close()

@@ -112,7 +112,7 @@ def _in_processes(requests: Sequence[Request], jobs: int, progress: Progress) ->
                 ours, theirs = context.Pipe(duplex=False)
                 process = context.Process(target=_child, args=(request, theirs), daemon=True)
                 # Ctrl-C reaches the whole group; this process alone answers it. A child inherits the mask.
-                with _interrupts_held():
+                with interrupts_held():
                     running[ours] = (number, process)
                     process.start()
                 theirs.close()
@@ -170,7 +170,8 @@ def _child(request: Request, connection: Connection) -> None:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
+    """Hold SIGINT back, so that a child started meanwhile inherits the mask and leaves the answer to its parent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
