@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from fl_gen.resolve.model import Choice, Declaration, Rejection, Status
 from fl_gen.schema.errors import Diagnostic, SchemaError
+from fl_gen.schema.frozen import frozen
 from fl_gen.schema.runtime import Operation, Runtime
 from fl_gen.schema.vendor import Candidate, Text, Vendor
 from fl_gen.sdk.items import ProbeItem, ProbeReport
@@ -17,7 +17,7 @@ Prober = Callable[[Sequence[ProbeItem]], ProbeReport]
 _FLAGS_TYPE = "unsigned int"
 
 
-@dataclass(frozen=True)
+@frozen
 class Bindings:
     """The outcome for one vendor and one SDK. `types` are the SDK's own by portable name."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from fl_gen.schema.errors import Diagnostic
+from fl_gen.schema.frozen import frozen
 from fl_gen.schema.location import Location
 from fl_gen.schema.runtime import Operation
 from fl_gen.schema.vendor import Candidate, Vendor
 
 
-@dataclass(frozen=True)
+@frozen
 class Declaration:
     """Where the SDK declares something that a chosen binding uses; `signature` is that of a function, else empty."""
 
@@ -22,7 +22,7 @@ class Declaration:
     signature: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Rejection:
     """A candidate that the SDK does not allow, with the compiler's words."""
 
@@ -31,7 +31,7 @@ class Rejection:
     location: Location
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """What one operation became.
 
@@ -65,7 +65,7 @@ class Choice:
         return self.operation.result
 
 
-@dataclass(frozen=True)
+@frozen
 class Status:
     """A status domain as this SDK really has it. `not_ready` and `oom` hold every code that exists."""
 
@@ -78,7 +78,7 @@ class Status:
     macro: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SdkInfo:
     """The SDK that was checked, without any path: the generated tree must be the same wherever it is made."""
 
@@ -92,9 +92,12 @@ class SdkInfo:
     digest: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Backend:
-    """Everything a template may ask about one vendor, one SDK and one framework."""
+    """Everything a template may ask about one vendor, one SDK and one framework.
+
+    `types` are the SDK's own by portable name; `macro_types` are those of them that the SDK spells by a macro.
+    """
 
     vendor: Vendor
     framework: Any
@@ -104,7 +107,8 @@ class Backend:
     constants: Mapping[str, Mapping[str, str | None]]
     choices: Mapping[str, Choice]
     ops: tuple[Any, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    macro_types: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
     def choice(self, operation: str) -> Choice:
         """The choice for `operation`; KeyError if runtime.yaml has no such operation (a fault in a template)."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from fl_gen.resolve.model import Choice
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.framework import Framework
+from fl_gen.schema.frozen import frozen
 from fl_gen.schema.kernels import NativeKernel
 from fl_gen.schema.link import native_kernel_problems
 from fl_gen.schema.ops import Op
@@ -20,7 +20,7 @@ Strategy = Literal["native", "library", "fallback", "host"]
 LIBRARY_KERNELS: Mapping[str, str] = {"Cast": "library.cast", "Gemm": "library.gemm"}
 
 
-@dataclass(frozen=True)
+@frozen
 class ResolvedOp:
     """One kernel: its schema node and what the backend has for it beside the host.
 
