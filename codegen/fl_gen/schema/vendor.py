@@ -30,7 +30,7 @@ CONSTANTS: dict[str, tuple[str, ...]] = {
     "cast_kind": tuple(f"{source}_to_{target}" for source in DTYPES for target in DTYPES if source != target),
 }
 # What a workaround may do; the last two take arguments.
-EFFECTS = ("sync_allocation", "serialize_copies", "retain_pool", "segment_all_reduce")
+EFFECTS = ("sync_allocation", "serialize_copies", "retain_pool", "segment_all_reduce", "uniform_groups")
 SET_ENV, SET_ENV_FOR_ARGUMENT = "set_env", "set_env_for_argument"
 
 Form = Literal["expr", "body"]

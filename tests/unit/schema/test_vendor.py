@@ -295,7 +295,7 @@ def test_workarounds(write: Write, failure: Failure) -> None:
     text = WORKAROUND.replace("sync_allocation", "sync_alocation").replace("maximum: 4096", "maximum: 100")
     assert messages(failure(load_vendor, write(VENDOR + text))) == [
         "file.yaml:43:15: an item of 'effects' must be one of sync_allocation, serialize_copies, retain_pool, "
-        "segment_all_reduce, not the text 'sync_alocation'",
+        "segment_all_reduce, uniform_groups, not the text 'sync_alocation'",
         "file.yaml:48:14: the default is above the maximum 100",
     ]
 
