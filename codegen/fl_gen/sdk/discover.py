@@ -110,8 +110,7 @@ def discover(roots: Sequence[Path | str], seconds: float = _SECONDS) -> Discover
         for name, path in scan.headers(folder):
             files.setdefault(name, path)
     used = [folder for folder in scan.include_dirs if any(path.startswith(f"{folder}/") for path in files.values())]
-    start = time.monotonic()
-    choice = _Choice(used, files, scan.skipped, start + seconds, start + _CXX_SHARE * seconds)
+    choice = _Choice(used, files, scan.skipped, seconds)
     headers = choice.headers()
     defines = tuple(choice.defines)
     if defines:
@@ -263,8 +262,7 @@ class _Choice:
         folders: Sequence[str],
         files: Mapping[str, str],
         skipped: Sequence[Skipped],
-        deadline: float,
-        cxx_deadline: float,
+        seconds: float,
     ) -> None:
         self._folders = tuple(folders)
         self._files = dict(sorted(files.items())[:_MOST_HEADERS]) if len(files) > _MOST_HEADERS else dict(files)
@@ -272,7 +270,8 @@ class _Choice:
         if len(files) > len(self._files):
             rest = len(files) - len(self._files)
             self.skipped.append(Skipped(f"{rest} headers", f"more than {_MOST_HEADERS} headers"))
-        self._deadline, self._cxx_deadline = deadline, cxx_deadline
+        self._seconds = seconds
+        self._deadline = self._cxx_deadline = 0.0
         self._texts = {name: _text(path) for name, path in self._files.items()}
         self.defines: list[str] = []
         self._parses = 0
@@ -281,7 +280,10 @@ class _Choice:
     def headers(self) -> list[str]:
         accepted: list[str] = []
         failed: dict[str, str] = {}
-        for name in self._order():
+        order = self._order()
+        self._deadline = time.monotonic() + self._seconds
+        self._cxx_deadline = time.monotonic() + _CXX_SHARE * self._seconds
+        for name in order:
             if os.path.realpath(self._files[name]) in self._covered:
                 continue
             plain = _C_LINKAGE.search(self._texts[name]) is not None
