@@ -67,10 +67,7 @@ class Resolved:
     schemas: Schemas
     backend: Backend
     report: ProbeReport
-    headers: tuple[str, ...]
-    include_dirs: tuple[str, ...]
-    memory: dict[str, str]
-    sdk_title: str
+    sdk: FoundSdk
 
 
 @dataclass(frozen=True)
@@ -120,7 +117,7 @@ def resolve_request(request: Request) -> Resolved:
     native = load_native_kernels(listing, shown(listing)).kernels if os.path.lexists(listing) else None
     backend, report = resolve(schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native)
     _require_sources(request, schemas.vendor, native or ())
-    return Resolved(schemas, backend, report, headers, sdk.include_dirs, sdk.memory, sdk.title)
+    return Resolved(schemas, backend, report, sdk)
 
 
 def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeKernel]) -> None:
@@ -165,7 +162,7 @@ def prepare(request: Request) -> Prepared:
         from fl_gen.render.verify import Sources, verify
 
         sources = Sources(rendered.sources, tuple(root / request.framework for root in roots), request.generated)
-        verified = verify(files, resolved.backend, sources, resolved.include_dirs, resolved.memory)
+        verified = verify(files, resolved.backend, sources, resolved.sdk.include_dirs, resolved.sdk.memory)
     manifest = Manifest(
         generator=__version__,
         vendor=request.vendor,

@@ -42,7 +42,7 @@ def backend() -> tuple[Resolved, Rendered]:
 
 def check(resolved: Resolved, rendered: Rendered, files: dict[str, str], **environment: str) -> Verified:
     sources = Sources(rendered.sources, (TEMPLATES / "infinitrain",), Path("generated") / "vendor")
-    return verify(files, resolved.backend, sources, resolved.include_dirs, resolved.memory, environment)
+    return verify(files, resolved.backend, sources, resolved.sdk.include_dirs, resolved.sdk.memory, environment)
 
 
 def only(files: dict[str, str], *units: str) -> dict[str, str]:

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fl_gen.output.plan import Action, Plan
-from fl_gen.resolve.model import Backend, Rejection
+from fl_gen.report import sdk_words as words
+from fl_gen.resolve.model import Backend
 from fl_gen.schema.paths import shown
+from fl_gen.tasks.sdk_check import check_of
+from fl_gen.tasks.sdk_values import Rejected, SdkCheck
 from fl_gen.workflow import Outcome, Request, Resolved
 
 # What a new backend gains most from, in the order of calls in a small GPT's training steps.
@@ -27,14 +30,15 @@ FIRST_KERNELS = (
 def backend_summary(request: Request, outcome: Outcome) -> str:
     """The closing text of `fl-gen backend`."""
     resolved = outcome.prepared.resolved
+    check = check_of(request, resolved)
     counts = Counter(entry.action for entry in outcome.plan.entries)
     verbs = ", ".join(f"{counts[action]} {action.value}" for action in Action if counts[action])
     lines = [
         sdk_line(resolved),
         "",
-        *groups_table(resolved.backend),
+        *groups_table(check),
         "",
-        *operations_summary(resolved.backend),
+        *operations_summary(check),
         "",
         *ops_summary(resolved.backend),
         "",
@@ -56,49 +60,43 @@ def sdk_line(resolved: Resolved) -> str:
     """Which SDK was checked, by what."""
     how = "answer kept from an earlier run" if resolved.report.cached else resolved.report.libclang
     headers = resolved.report.resource_headers
-    return f"SDK      {resolved.sdk_title}\nchecked  by {how}, compiler headers: {headers}"
+    return f"SDK      {resolved.sdk.title}\nchecked  by {how}, compiler headers: {headers}"
 
 
-def groups_table(backend: Backend) -> list[str]:
+def groups_table(check: SdkCheck) -> list[str]:
     """One line per group of the SDK: found, or left out and why."""
     lines = []
-    width = max(len(group.title) for group in backend.vendor.groups.values())
-    for key, group in backend.vendor.groups.items():
-        present = backend.has_group(key)
-        state = "found" if present else f"left out: no {group.headers[0]}"
-        if any(library in backend.sdk.libraries_missing for library in group.libraries):
-            state += f"; library not found: {', '.join(group.libraries)}"
-        lines.append(f"group    {key:<8} {group.title:<{width}} {state}")
+    width = max(len(group.title) for group in check.groups)
+    for group in check.groups:
+        missing = [name for name, path in words.libraries(check, group) if path is None]
+        state = words.group_state(group) + (f"; library not found: {', '.join(missing)}" if missing else "")
+        lines.append(f"group    {group.key:<8} {group.title:<{width}} {state}")
     return lines
 
 
-def operations_summary(backend: Backend) -> list[str]:
+def operations_summary(check: SdkCheck) -> list[str]:
     """How many operations the SDK does itself, and what each other one became."""
-    choices = [choice for choice in backend.choices.values() if backend.has_group(choice.operation.group)]
-    bound = [choice for choice in choices if choice.bound]
-    lines = [f"methods  {len(bound)} of {len(choices)} operations native in this SDK"]
-    for choice in choices:
-        if choice.bound:
-            continue
-        strategy = choice.operation.strategy
-        what = f"strategy {strategy.name}: {strategy.doc}" if strategy is not None else "left out"
-        lines.append(f"         {choice.operation.name}: {what}")
-        lines += [f"           {reason}" for reason in _reasons(choice.rejected)]
-    inferred = backend.inferred()
+    coverage = check.coverage
+    count = f"{coverage.bound} of {coverage.total} operations native in this SDK ({coverage.percent:g} %)"
+    lines = [f"methods  {count}; fl-gen sdk check lists them"]
+    for operation in check.in_state("strategy", "left_out"):
+        word = "strategy " if operation.state == "strategy" else "left out: "
+        lines.append(f"         {operation.name}: {word}{words.instead(operation)}")
+        lines += [f"           {reason}" for reason in _reasons(operation.rejected)]
+    inferred = ", ".join(operation.name for operation in check.inferred)
     if inferred:
-        names = ", ".join(choice.operation.name for choice in inferred)
-        lines.append(f"         {len(inferred)} rest on an inferred fact: {names}")
-    deprecated = [choice.operation.name for choice in bound if choice.deprecated]
+        lines.append(f"         {len(check.inferred)} rest on an inferred fact: {inferred}")
+    deprecated = ", ".join(operation.name for operation in check.deprecated)
     if deprecated:
-        lines.append(f"         {len(deprecated)} use a deprecated call: {', '.join(deprecated)}")
+        lines.append(f"         {len(check.deprecated)} use a deprecated call: {deprecated}")
     return lines
 
 
-def _reasons(rejected: Iterable[Rejection]) -> list[str]:
+def _reasons(rejected: Iterable[Rejected]) -> list[str]:
     """Why each candidate was refused: the compiler's first word on it, and the first line of the suggestion."""
     reasons = []
-    for rejection in rejected:
-        for diagnostic in rejection.diagnostics[:1]:
+    for one in rejected:
+        for diagnostic in one.messages[:1]:
             reasons.append(f"{diagnostic.location}: {diagnostic.message}")
             if diagnostic.hint:
                 reasons.append(f"  {diagnostic.hint.splitlines()[0]}")
@@ -156,24 +154,4 @@ def plan_text(plan: Plan) -> str:
     ]
     same = len(plan.paths(Action.IDENTICAL))
     lines.append(f"{same} identical, {len(plan.entries) - same} to change; nothing was written")
-    return "\n".join(lines)
-
-
-def sdk_check_text(resolved: Resolved) -> str:
-    """One line per operation: the chosen call and where it is declared, or the strategy and why."""
-    backend = resolved.backend
-    lines = [sdk_line(resolved), "", *groups_table(backend), ""]
-    width = max(len(name) for name in backend.choices)
-    for name, choice in backend.choices.items():
-        if not backend.has_group(choice.operation.group):
-            continue
-        if choice.candidate is None:
-            what = f"-  {choice.strategy or 'left out'}"
-        else:
-            calls = [f"{use.name} ({use.header}:{use.line})" for use in choice.declarations[:2]]
-            what = f"{choice.candidate.form}  {', '.join(calls)}"
-            what += "  inferred" if choice.candidate.certainty == "inferred" else ""
-            what += "  deprecated" if choice.deprecated else ""
-        lines.append(f"{name:<{width}}  {what}")
-        lines += [f"{'':<{width}}    {reason}" for reason in _reasons(choice.rejected)]
     return "\n".join(lines)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fl_gen.resolve.bindings import Bindings, survey
+from fl_gen.resolve.bindings import survey
 from fl_gen.resolve.model import Choice, Declaration
 from fl_gen.schema.catalog import Catalog
-from fl_gen.schema.errors import SchemaError
+from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.link import cross_problems
-from fl_gen.schema.paths import shown
 from fl_gen.tasks.sdk_values import (
     Chosen,
     Coverage,
@@ -25,7 +24,7 @@ from fl_gen.tasks.sdk_values import (
     State,
     StrategyUsed,
 )
-from fl_gen.workflow import FoundSdk, Request, find_sdk_of
+from fl_gen.workflow import FoundSdk, Request, Resolved, find_sdk_of
 
 if TYPE_CHECKING:
     from fl_gen.schema.location import Location
@@ -62,16 +61,34 @@ def check_sdk(request: Request) -> SdkCheck:
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
     bindings, lost = survey(runtime, vendor, sdk.groups, prober)
-    operations = tuple(_operation(choice, vendor, sdk, bindings) for choice in bindings.choices.values())
+    return _check(request, runtime, vendor, sdk, bindings.choices, bindings.report, lost)
+
+
+def check_of(request: Request, resolved: Resolved) -> SdkCheck:
+    """What was found out about the SDK when a backend was made for it; nothing is lost then."""
+    schemas, choices = resolved.schemas, resolved.backend.choices
+    return _check(request, schemas.runtime, schemas.vendor, resolved.sdk, choices, resolved.report, ())
+
+
+def _check(
+    request: Request,
+    runtime: Runtime,
+    vendor: Vendor,
+    sdk: FoundSdk,
+    choices: Mapping[str, Choice],
+    report: ProbeReport,
+    lost: Sequence[Diagnostic],
+) -> SdkCheck:
+    operations = tuple(_operation(choice, vendor, sdk, report) for choice in choices.values())
     return SdkCheck(
         target=target_name(request),
         vendor=request.vendor,
         title=vendor.title,
-        schema_file=shown(catalog.path(f"vendors/{request.vendor}/vendor.yaml", "vendor", request.vendor)),
-        sdk=_sdk_facts(sdk, vendor, bindings.report),
+        schema_file=vendor.location.file,
+        sdk=_sdk_facts(sdk, vendor, report),
         groups=tuple(_groups(vendor, sdk, operations)),
         operations=operations,
-        facts=tuple(_facts(runtime, vendor, sdk, bindings.report)),
+        facts=tuple(_facts(runtime, vendor, sdk, report)),
         coverage=Coverage.of(one for one in operations if one.group in sdk.groups),
         lost=tuple(SchemaError(lost).diagnostics) if lost else (),
     )
@@ -115,7 +132,7 @@ def _groups(vendor: Vendor, sdk: FoundSdk, operations: Sequence[OperationCheck])
         )
 
 
-def _operation(choice: Choice, vendor: Vendor, sdk: FoundSdk, bindings: Bindings) -> OperationCheck:
+def _operation(choice: Choice, vendor: Vendor, sdk: FoundSdk, report: ProbeReport) -> OperationCheck:
     operation = choice.operation
     candidates = vendor.bindings.get(operation.name, ())
     present = operation.group in sdk.groups
@@ -139,7 +156,7 @@ def _operation(choice: Choice, vendor: Vendor, sdk: FoundSdk, bindings: Bindings
         left: State = "strategy" if operation.strategy is not None else "left_out"
         state = "absent" if not present else "lost" if operation.required else left
     strategy = operation.strategy if state == "strategy" else None
-    verdicts = bindings.report.verdicts
+    verdicts = report.verdicts
     return OperationCheck(
         name=operation.name,
         group=operation.group,
