@@ -24,6 +24,7 @@ EXIT_INTERRUPTED = 3
 # command -> (module, attribute, one line of help). The help is here so that `--help` imports no command.
 COMMANDS = {
     "backend": ("fl_gen.cli.backend", "backend", "Generate a vendor's backend from the schemas and its SDK."),
+    "doctor": ("fl_gen.cli.doctor", "doctor", "What is installed and used, and what to do about what is missing."),
     "framework": ("fl_gen.cli.framework", "framework", "Hold a framework's schema against its sources."),
     "kernel": ("fl_gen.cli.kernel", "kernel", "Scaffold hand-written kernels."),
     "schema": ("fl_gen.cli.schema", "schema", "Check and export the schemas."),

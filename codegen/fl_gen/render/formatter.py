@@ -84,7 +84,7 @@ class _Run:
     """One process of clang-format over copies of `files` in a temporary folder."""
 
     def __init__(self, files: Mapping[str, str], style: str) -> None:
-        binary = _binary()
+        program = binary()
         self.files = dict(files)
         self._folder = tempfile.TemporaryDirectory(prefix="fl-gen-")
         root = Path(self._folder.name)
@@ -96,7 +96,7 @@ class _Run:
         try:
             with self._errors.open("wb") as errors:
                 self._process = subprocess.Popen(
-                    [str(binary), "-i", "--style=file", *(name.name for name in self._names.values())],
+                    [str(program), "-i", "--style=file", *(name.name for name in self._names.values())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
@@ -104,7 +104,7 @@ class _Run:
                 )
         except OSError as error:
             self._folder.cleanup()
-            raise FormatterError(f"{binary}: cannot be run: {error.strerror}") from error
+            raise FormatterError(f"{program}: cannot be run: {error.strerror}") from error
 
     def result(self) -> dict[str, str]:
         """The formatted files. Raises FormatterError."""
@@ -120,7 +120,7 @@ class _Run:
         self._folder.cleanup()
 
 
-def _binary() -> Path:
+def binary() -> Path:
     """The clang-format of the pinned package, without its Python start script."""
     try:
         import clang_format

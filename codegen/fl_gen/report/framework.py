@@ -47,7 +47,7 @@ def _read(check: FrameworkCheck) -> Iterator[str]:
             f" and {more} more" if more > 0 else ""
         )
     if check.absent:
-        yield f"absent   read as empty: {', '.join(check.absent)}"
+        yield f"absent   read as empty or by a stand-in: {', '.join(check.absent)}"
     for one in check.unjudged:
         yield f"unread   {one.place}: {one.what}: {printable(one.why)}"
 

@@ -138,6 +138,8 @@ def _read(tree: Tree, framework: Framework, jobs: int, progress: Progress) -> tu
                 reading = _submit(pool, job, tree.sources)
                 units = _collect(job, reading, progress)
                 surface = headers.result()
+                if not any(unit.unread for unit in units):  # else the pool may have ended with a child
+                    return surface, units, Abi(pool.submit(trivial_types, job, class_types(units)).result())
             except BaseException as error:
                 pool.shutdown(wait=False, cancel_futures=True)
                 if type(error).__name__ == "BrokenProcessPool":
