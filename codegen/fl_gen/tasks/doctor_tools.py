@@ -25,11 +25,15 @@ _MOST = 1 << 16  # characters of a program's answer that are looked at
 _LIBCLANG = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from fl_gen.sdk import clang
-cindex = clang.load()
-unit = clang.parse("/probe.cc", b"namespace probe { enum class Kind : int { kOne = 1 }; }", [], {})
-native = getattr(cindex.conf.lib, "_name", "")
-print(json.dumps([clang.version(), str(native), len(unit.errors)]))
+try:
+    from fl_gen.sdk import clang
+    cindex = clang.load()
+    unit = clang.parse("/probe.cc", b"namespace probe { enum class Kind : int { kOne = 1 }; }", [], {})
+    native = getattr(cindex.conf.lib, "_name", "")
+    fault = "it does not parse C++20" if unit.errors else ""
+    print(json.dumps([clang.version(), str(native), fault]))
+except Exception as error:
+    print(json.dumps(["", "", (str(error) or type(error).__name__).splitlines()[0]]))
 """
 
 
@@ -146,15 +150,12 @@ def ask_libclang() -> Libclang:
         return Libclang(fault=text)
     lines = [line for line in text.splitlines() if line.strip()]
     if code != 0:
-        said = lines[-1].partition(": ")[2] or lines[-1] if lines and code > 0 else ""
-        return Libclang(fault=said or f"the process that loaded it {_ended(code)}")
+        return Libclang(fault=f"the process that loaded it {_ended(code)}")
     try:
-        version, library, errors = json.loads(lines[-1])
+        version, library, fault = json.loads(lines[-1])
     except (ValueError, IndexError):
         return Libclang(fault="its answer makes no sense")
-    if errors:
-        return Libclang(str(version), str(library), "it does not parse C++20")
-    return Libclang(str(version), str(library))
+    return Libclang(str(version), str(library), str(fault))
 
 
 def folder_size(folder: str, most: int = 50_000) -> tuple[int, int, bool]:
