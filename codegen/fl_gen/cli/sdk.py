@@ -80,6 +80,8 @@ def check(
         raise click.UsageError(
             f"{'--verbose' if verbose else '--only'} goes with --format text: {form} holds everything"
         )
+    if output is not None and output.is_dir():
+        raise FlGenError(f"{output}: this is a folder\n  = name a file in it: --output {output / f'report.{form}'}")
     base = Request(vendor="", sdk=sdk, require=require, schema_dirs=schema_dirs, cache=cache_folder(no_cache))
     requests = [parse_target(text, base) for text in targets]
     if sdk and all("@" in text for text in targets):

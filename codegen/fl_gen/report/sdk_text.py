@@ -22,6 +22,7 @@ _STATE_COLOURS: dict[State, str] = {
     "absent": "dim",
 }
 _WIDE = 76  # columns from which on a row holds all of an operation
+_MANY = 12  # inferred facts that are more than this are named, not explained
 _LEAST = 20  # columns that text is never narrower than
 
 
@@ -123,7 +124,9 @@ def _row(operation: OperationCheck, width: int, look: Look) -> Iterator[str]:
             yield from _wrap(f"{use.header}:{use.line}: {use.signature or use.name}", look, "      uses     ", " " * 17)
         yield from _wrap(f"{chosen.location}: {words.one_line(chosen.code)}", look, "      by       ", " " * 17)
         yield from _wrap(f"{chosen.certainty}: {chosen.source}", look, "      from     ", " " * 17)
-        for label, text in (("note", chosen.note), ("warning", chosen.deprecated)):
+        also = ", ".join(str(number + 1) for number in operation.also_fit)
+        spare = f"candidate {chosen.index + 1}; of the others, {also} would hold as well" if also else None
+        for label, text in (("note", chosen.note), ("warning", chosen.deprecated), ("chosen", spare)):
             if text:
                 yield from _wrap(text, look, f"      {label:<8} ", " " * 17)
     for rejected in operation.rejected:
@@ -180,7 +183,12 @@ def _closing(check: SdkCheck, look: Look) -> Iterator[str]:
     )
     yield from _listed("left out", [one.name for one in check.in_state("left_out")], look)
     inferred = [f"{one.name} ({one.chosen.source})" for one in check.inferred if one.chosen is not None]
-    yield from _listed("rest on an inferred fact", inferred, look)
+    if len(inferred) > _MANY and not look.verbose:
+        yield ""
+        yield look.paint(f"{len(inferred)} rest on an inferred fact (--verbose says from where)", "bold")
+        yield from _wrap(", ".join(one.name for one in check.inferred), look, "  ", "  ")
+    else:
+        yield from _listed("rest on an inferred fact", inferred, look)
     deprecated = [f"{one.name} ({one.chosen.deprecated})" for one in check.deprecated if one.chosen is not None]
     yield from _listed("use a deprecated call", deprecated, look)
     yield from _listed("libraries not found", list(check.sdk.libraries_missing), look)

@@ -222,6 +222,9 @@ def test_a_file_says_that_there_is_no_verdict(run: Run, tmp_path: Path) -> None:
     result = run("sdk", "check", "mlu@sim:9", "-o", path)
     assert result.code == 2
     assert path.read_text(encoding="utf-8").startswith("=== mlu@sim:9 ===\nno verdict\nsim:9: the simulated mlu SDK")
+    folder = run("sdk", "check", "mlu@sim", "-o", tmp_path)
+    assert (folder.code, folder.out) == (2, "")
+    assert folder.err == f"{tmp_path}: this is a folder\n  = name a file in it: --output {tmp_path}/report.text\n"
     closed = run("sdk", "check", "mlu@sim", "-o", tmp_path / "report.txt" / "x")
     assert closed.code == 2
     assert "report.txt" in closed.err

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
-
 from fl_gen.report.html import report_html
 from fl_gen.report.html_page import Html, el, page
 from fl_gen.tasks.sdk_values import CheckReport, SdkCheck

@@ -154,3 +154,22 @@ def test_coverage_is_cut_never_rounded_up(check: Check) -> None:
 
 def test_the_hostile_text_is_hostile() -> None:
     assert {"<", "|", "`", "\x1b", "\u202e"} <= set(HOSTILE)
+
+
+def test_many_inferred_facts_are_named_not_explained(check: Check) -> None:
+    found = check("musa@sim")
+    assert len(found.inferred) > 12
+    text = check_text(found, Look())
+    at = text.index(f"\n{len(found.inferred)} rest on an inferred fact (--verbose says from where)\n")
+    listed = " ".join(text[at:].partition("\n\n")[0].split())
+    assert ", ".join(one.name for one in found.inferred) in listed
+    assert "(--verbose" not in check_text(found, Look(verbose=True))
+
+
+def test_other_candidates_that_hold_are_told(check: Check) -> None:
+    found = check("mlu@sim:6.14")
+    spare = next(one for one in found.operations if one.also_fit and one.chosen is not None)
+    assert spare.chosen is not None
+    numbers = ", ".join(str(number + 1) for number in spare.also_fit)
+    text = " ".join(check_text(found, Look(verbose=True)).split())
+    assert f"candidate {spare.chosen.index + 1}; of the others, {numbers} would hold as well" in text
