@@ -25,7 +25,9 @@ class HeaderTrouble(Exception):
             place = message.place
             if place.file == MAIN_FILE:
                 header = unit.include_at(place.offset) or unit.includes.get(0, "the SDK")
-                faults.append(HeaderFault(Location(header), message.text))
+                # A header that leaves something open is noticed at the end only; a note tells where it was opened.
+                opened = [Location(p.file, p.line, p.column) for p, _ in message.notes if p.file not in ("", MAIN_FILE)]
+                faults.append(HeaderFault(opened[0] if opened else Location(header), message.text))
                 continue
             includers = parsed.includers(place.file)
             chain = tuple(Location(file, max(1, line)) for file, line in includers if file not in ("", MAIN_FILE))

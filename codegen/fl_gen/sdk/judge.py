@@ -14,6 +14,7 @@ from .items import Finding, Outcome, ProbeItem
 from .names import Names
 from .reads import headers_read
 from .shims import Shims
+from .special import refuse_special_files
 from .suggest import add_suggestions
 from .unit import MAIN_FILE, build, placeholders
 from .uses import uses_of
@@ -27,6 +28,7 @@ def judge(
     shims: Sequence[Shims],
 ) -> Outcome:
     """Try each set of compiler headers until the SDK's headers parse; SdkHeaderError if none makes them."""
+    refuse_special_files(folders)
     troubles: list[HeaderTrouble] = []
     for one in shims:
         try:
@@ -48,6 +50,7 @@ class _Judge:
     types: dict[str, str] = field(default_factory=dict)
     parses: int = 0
     by_id: dict[str, ProbeItem] = field(default_factory=dict)
+    headers_checked: bool = False
 
     def outcome(self) -> Outcome:
         self.by_id = {item.id: item for item in self.items}
@@ -139,11 +142,28 @@ class _Judge:
             items = [item for item in items if item.id not in result.fatal]
             result = self._parse(items)
         self._check_helpers(result, items)
+        if result.broken:
+            self._check_headers()
         doubtful = [item for item in items if item.id not in result.sound] if result.broken else []
         self._record(result, {item.id for item in items} - {item.id for item in doubtful})
         for item in doubtful:
             self._judge_alone(item)
         return result
+
+    def _check_headers(self) -> None:
+        """Raise HeaderTrouble if the headers without any item leave something open, which the end of the unit shows."""
+        if self.headers_checked:
+            return
+        alone = self._parse([])
+        if alone.stray:
+            raise HeaderTrouble(alone.stray, alone.unit, alone.parsed)
+        if not alone.tree.framed:
+            text = (
+                "the headers change C++ itself (a keyword is defined as a macro), so nothing behind them can be judged"
+            )
+            message = clang.Message(clang.ERROR, text, clang.Place(MAIN_FILE, 1, 1, 0), "", 1, ())
+            raise HeaderTrouble([message], alone.unit, alone.parsed)
+        self.headers_checked = True
 
     def _check_helpers(self, result: Round, items: Sequence[ProbeItem]) -> None:
         """All helpers stand in one unit with all items: an item must name those that it uses, or they are left out."""
@@ -270,6 +290,7 @@ class _Judge:
             last = self._parse(items)
             if last.clean:
                 return chosen, last
+            self._check_headers()
             doubtful = [item for item in items if item.id in last.findings or item.id not in last.sound] or items
             before = set(self.findings)
             for item in doubtful:

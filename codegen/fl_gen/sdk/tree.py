@@ -93,7 +93,8 @@ class Tree:
         top = children(parsed.unit.cursor)
         self.headers = top
         last = top[-1] if top else None
-        if last is None or kind(last) != NAMESPACE_KIND or last.spelling != NAMESPACE:
+        self.framed = last is not None and kind(last) == NAMESPACE_KIND and last.spelling == NAMESPACE
+        if last is None or not self.framed:
             return  # an item swallowed the end of the unit: none of them is where it was put
         self.headers = top[:-1]
         for cursor in children(last):
