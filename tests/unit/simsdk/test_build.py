@@ -19,7 +19,11 @@ from fl_gen.render.simsdk import render_sim_sdk
 from .conftest import HERE, api_of
 
 COMPILER = next((name for name in ("g++", "clang++", "c++") if shutil.which(name)), "g++")
-LIBRARIES = {"mlu": ("cncl", "cnnl", "cnrt"), "maca": ("mccl", "mcblas", "mcruntime")}
+LIBRARIES = {
+    "mlu": ("cncl", "cnnl", "cnrt"),
+    "maca": ("mccl", "mcblas", "mcruntime"),
+    "ascend": ("hccl", "opapi", "nnopbase", "ascendcl"),
+}
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +55,13 @@ def maca(tmp_path_factory: pytest.TempPathFactory, cache: Path, engine: Path) ->
     return build_sim_sdk(api_of("maca"), None, tmp_path_factory.mktemp("sdk") / "maca", options, engine)
 
 
+@pytest.fixture(scope="session")
+def ascend(tmp_path_factory: pytest.TempPathFactory, cache: Path, engine: Path) -> SimBuild:
+    """Built with the compiler alone, as maca: four libraries, two of which share the tensors of operators."""
+    options = SimBuildOptions(cache=cache, tool="compiler", keep_sources=False)
+    return build_sim_sdk(api_of("ascend"), None, tmp_path_factory.mktemp("sdk") / "ascend", options, engine)
+
+
 def run_smoke(vendor: str, build: SimBuild, scratch: Path) -> subprocess.CompletedProcess[str]:
     """Compile and run smoke_<vendor>.cc as a user's program would be."""
     library = build.root / api_of(vendor).layout["library"]
@@ -73,6 +84,11 @@ def test_a_program_runs_on_the_maca_sdk(maca: SimBuild, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_a_program_runs_on_the_ascend_sdk(ascend: SimBuild, tmp_path: Path) -> None:
+    result = run_smoke("ascend", ascend, tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_the_folder_is_laid_out_as_the_vendors(mlu: SimBuild, maca: SimBuild) -> None:
     assert sorted(path.name for path in (mlu.root / "lib64").glob("*.so")) == ["libcncl.so", "libcnnl.so", "libcnrt.so"]
     assert sorted(path.name for path in (mlu.root / "include").iterdir()) == ["cncl.h", "cnnl.h", "cnrt.h"]
@@ -90,7 +106,7 @@ def test_libraries_find_each_other_wherever_the_folder_is(mlu: SimBuild, maca: S
         assert re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic) == ["$ORIGIN"]
 
 
-@pytest.mark.parametrize("vendor", ["mlu", "maca"])
+@pytest.mark.parametrize("vendor", ["mlu", "maca", "ascend"])
 def test_libraries_export_every_declared_function(vendor: str, request: pytest.FixtureRequest) -> None:
     build: SimBuild = request.getfixturevalue(vendor)
     api = api_of(vendor)
@@ -156,9 +172,9 @@ def test_fault_injection_and_trace_by_the_vendors_name(mlu: SimBuild, tmp_path: 
     assert trace.read_text().count("cnrtQueueCreate") == 2
 
 
-@pytest.mark.parametrize("version", ["6.0", "4.3"])
-def test_sources_of_the_other_versions_compile(version: str, tmp_path: Path) -> None:
-    files = render_sim_sdk(api_of("mlu"), version)
+@pytest.mark.parametrize(("vendor", "version"), [("mlu", "6.0"), ("mlu", "4.3"), ("ascend", "8.5"), ("ascend", "8.0")])
+def test_sources_of_the_other_versions_compile(vendor: str, version: str, tmp_path: Path) -> None:
+    files = render_sim_sdk(api_of(vendor), version)
     for path, text in files.items():
         target = tmp_path / path
         target.parent.mkdir(parents=True, exist_ok=True)
