@@ -29,6 +29,7 @@ COMMANDS = {
     "kernel": ("fl_gen.cli.kernel", "kernel", "Scaffold hand-written kernels."),
     "schema": ("fl_gen.cli.schema", "schema", "Check and export the schemas."),
     "sdk": ("fl_gen.cli.sdk", "sdk", "Find an SDK and hold the bindings against it."),
+    "vendor": ("fl_gen.cli.vendor", "vendor", "Draft a vendor file from the headers of an unknown SDK."),
     "sim": ("fl_gen.cli.sim", "sim", "Build a simulated SDK, a test double to run backends on."),
 }
 

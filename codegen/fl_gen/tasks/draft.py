@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from fl_gen.schema.catalog import Catalog
+from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.schema.paths import shown
 from fl_gen.schema.runtime import Runtime
+from fl_gen.schema.scalars import VENDOR
+from fl_gen.schema.spec import validate
+from fl_gen.schema.vendor_spec import SPEC
 from fl_gen.schema.vocabulary import Vocabulary, load_vocabulary
+from fl_gen.schema.yaml_loader import loads
 from fl_gen.sdk.discover import Discovered, discover, nothing_found
 from fl_gen.sdk.headers import read_sdk
 from fl_gen.sdk.items import SdkError
@@ -19,7 +26,9 @@ from fl_gen.tasks.draft_files import choose_headers, find_libraries, variables
 from fl_gen.tasks.draft_model import Draft, GroupDraft, Proposal, Status
 from fl_gen.tasks.draft_rank import Ranking
 from fl_gen.tasks.draft_survey import Survey, make_surface
+from fl_gen.tasks.draft_verify import verified
 from fl_gen.tasks.draft_words import pieces
+from fl_gen.tasks.draft_yaml import Parts, parts_of, vendor_yaml
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
             headers = choose_headers(found, declared_in(key, runtime, proposals))
             chosen, guessed = libraries.of(prefixes[key][0], headers)
             groups[key] = GroupDraft(key, prefixes[key], statuses[key], headers, chosen, guessed)
-    return Draft(
+    made = Draft(
         name=request.name,
         roots=request.sdk,
         include_dirs=found.own_include_dirs,
@@ -87,6 +96,58 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
         skipped=tuple(f"{one.name}: {one.reason}" for one in found.skipped),
         macros=frozenset(sdk.macros),
     )
+    return verified(made, runtime, found)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A draft that was written: its file, and what of it could be used."""
+
+    draft: Draft
+    parts: Parts
+    path: Path
+    replaces: bool
+
+
+def new_vendor(request: DraftRequest, output: Path, catalog: Catalog) -> Drafted:
+    """Draft a vendor and write `output`/vendors/NAME/vendor.yaml, once: what is there is never touched.
+
+    FlGenError for a name that no vendor can have, for a folder that is there, and for an SDK that cannot be drafted.
+    """
+    from fl_gen.output.publish import create_once
+
+    require_name(request.name)
+    vocabulary = vocabulary_of(catalog)
+    if request.tradition is not None and request.tradition not in vocabulary.traditions:
+        known = ", ".join(vocabulary.traditions)
+        raise FlGenError(f"--like {quote(request.tradition)} is no way of naming that is known\n  = one of {known}")
+    folder = output / "vendors" / request.name
+    if os.path.lexists(folder):
+        raise FlGenError(
+            f"{shown(folder)} is there already, and a draft never replaces what somebody wrote\n"
+            "  = choose another name or --output, or move it away"
+        )
+    runtime = catalog.runtime()
+    made = draft(request, runtime, vocabulary)
+    parts = parts_of(made, runtime)
+    text = vendor_yaml(made, runtime, parts)
+    validate(SPEC, loads(text, shown(folder / "vendor.yaml")), "a vendor file")
+    created, _ = create_once(folder, {"vendor.yaml": text})
+    if not created:
+        raise FlGenError(f"{shown(folder)}: somebody made it while the draft was written\n  = move it away")
+    return Drafted(made, parts, folder / "vendor.yaml", request.name in catalog.vendors())
+
+
+def require_name(name: str) -> None:
+    """FlGenError for a name that a vendor file would be refused with."""
+    hint = VENDOR.hint or ""
+    if re.fullmatch(VENDOR.pattern or "", name) and VENDOR.refine is not None:
+        try:
+            VENDOR.refine(name)
+            return
+        except ValueError as error:
+            hint = str(error)
+    raise FlGenError(f"{quote(name)} cannot be the name of a vendor\n  = {hint}")
 
 
 def declared_in(key: str, runtime: Runtime, proposals: Mapping[str, tuple[Proposal, ...]]) -> Counter[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fl_gen.schema.runtime import Operation
 from fl_gen.tasks.draft_fit import Fit
@@ -22,6 +23,17 @@ class Code:
     cost: float = 0.0
     notes: tuple[str, ...] = ()
     status: str | None = None
+
+
+def explicit(fit: Fit) -> Fit:
+    """The same call with every argument that is not of the function's own type converted to it by force."""
+    arguments = []
+    params = list(fit.function.params)
+    for param, argument in zip(params, fit.arguments, strict=True):
+        forced = argument.cost > 0 and not argument.before and "(" not in param.type and argument.code != "&state"
+        code = f"({re.sub(r'^const (?!.*[*])', '', param.type)})({argument.code})" if forced else argument.code
+        arguments.append(replace(argument, code=code))
+    return replace(fit, arguments=tuple(arguments))
 
 
 def write(operation: Operation, fit: Fit, status: Status, others: dict[str, Status], survey: Survey) -> Code | None:

@@ -65,6 +65,7 @@ class TypeDraft:
 class Proposal:
     """One way to do an operation: the functions that it calls, its C++ text and how sure the draft is of it (0 to 1).
 
+    `variants` are other ways to write the same call. `refused` is what the compiler said if it accepts none of them.
     `holes` says which arguments nothing in the operation gives; such a proposal is told, never written as a binding.
     """
 
@@ -77,6 +78,7 @@ class Proposal:
     notes: tuple[str, ...] = ()
     holes: tuple[str, ...] = ()
     status: str | None = None
+    variants: tuple[str, ...] = ()
     verified: bool = False
     refused: str = ""
 
@@ -114,3 +116,4 @@ class Draft:
     tradition: str
     skipped: tuple[str, ...] = ()
     macros: frozenset[str] = frozenset()
+    unverified: str = ""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from fl_gen.schema.runtime import Operation
 from fl_gen.sdk.model import Function
-from fl_gen.tasks.draft_code import write
+from fl_gen.tasks.draft_code import explicit, write
 from fl_gen.tasks.draft_constants import Constants
 from fl_gen.tasks.draft_fit import Fitter
 from fl_gen.tasks.draft_model import Constant, Proposal, Status, TypeDraft
@@ -83,6 +82,7 @@ class Ranking:
                 confidence = likeness - _SIGNATURE * cost - (_KIN if kin else 0.0)
                 confidence -= _DEPRECATED if one.availability == "deprecated" else 0.0
                 confidence += _TRADITION if self._preferred & set(pieces(one.name)) else 0.0
+                plain = write(operation, explicit(fit), status, others, self._survey)
                 notes = [*code.notes]
                 if fit.missed:
                     notes.append(f"no argument takes {' and '.join(fit.missed)}")
@@ -97,6 +97,7 @@ class Ranking:
                         notes=tuple(notes),
                         holes=tuple(argument.hole for argument in fit.arguments if argument.hole),
                         status=code.status,
+                        variants=(plain.text,) if plain is not None and plain.text != code.text else (),
                     )
                 )
         return found
@@ -111,8 +112,3 @@ class Ranking:
                     scored.append((likeness, function, at > 0))
         scored.sort(key=lambda one: (-one[0], one[2], len(one[1].name), one[1].name))
         return scored[:_MOST_FITTED]
-
-
-def is_variant(name: str) -> bool:
-    """Whether a name ends as names of later versions of a function do."""
-    return re.search(r"_v?\d+$", name, re.IGNORECASE) is not None

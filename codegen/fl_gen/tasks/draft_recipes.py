@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from fl_gen.schema.runtime import Operation
 from fl_gen.schema.vocabulary import Recipe
@@ -201,8 +201,3 @@ def _gives(function: Function, type_: str) -> bool:
 
 def _is_text(field: RecordField) -> bool:
     return re.fullmatch(r"char\s*\[\d+\]", field.canonical) is not None and "name" in pieces(field.name)
-
-
-def texts(proposals: Sequence[Proposal]) -> str:
-    """The functions of proposals, for messages."""
-    return ", ".join(" + ".join(one.functions) for one in proposals)
