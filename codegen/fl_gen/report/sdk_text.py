@@ -52,8 +52,9 @@ def check_text(check: SdkCheck, look: Look) -> str:
     for group in check.groups:
         rows = [one for one in check.operations if one.group == group.key and look.shows(one)]
         if rows:
-            lines += ["", look.paint(printable(f"{group.key}: {group.title}"), "bold")]
-            width = max(len(one.name) for one in check.operations)
+            legend = "" if look.width < _WIDE else "  (* required)"
+            lines += ["", look.paint(printable(f"{group.key}: {group.title}"), "bold") + legend]
+            width = max(len(one.name) for one in check.operations if one.group == group.key) + 2
             for operation in rows:
                 lines += _row(operation, width, look)
     if not look.only:
@@ -108,15 +109,15 @@ def _groups(check: SdkCheck, look: Look) -> Iterator[str]:
 def _row(operation: OperationCheck, width: int, look: Look) -> Iterator[str]:
     state = words.STATE_WORDS[operation.state]
     colour = _STATE_COLOURS[operation.state]
-    need = "required" if operation.required else ""
     what = _what(operation)
     if look.width >= _WIDE:
-        head = f"  {operation.name:<{width}}  {state:<8}  {need:<8}  "
+        name = operation.name + " *" * operation.required
+        head = f"  {name:<{width}}  {state:<8}  "
         rows = _wrap(what, look, head, " " * len(head))
         rows[0] = rows[0].replace(f"  {state} ", f"  {look.paint(state, colour)} ", 1) if look.color else rows[0]
         yield from rows
     else:
-        yield f"  {operation.name}: {look.paint(state, colour)}{', required' if need else ''}"
+        yield f"  {operation.name}: {look.paint(state, colour)}{', required' if operation.required else ''}"
         yield from _wrap(what, look, "    ", "    ")
     chosen = operation.chosen
     if chosen is not None and look.verbose:
@@ -178,20 +179,19 @@ def _closing(check: SdkCheck, look: Look) -> Iterator[str]:
         yield look.paint(f"LOST: {', '.join(check.lost_names)}: no backend on this SDK", "red")
         for diagnostic in check.lost:
             yield from _lost(diagnostic, look)
-    yield from _listed(
-        "by strategy", [f"{one.name} ({words.instead(one)})" for one in check.in_state("strategy")], look
-    )
-    yield from _listed("left out", [one.name for one in check.in_state("left_out")], look)
+    strategies = [f"{one.name} ({words.instead(one)})" for one in check.in_state("strategy")]
+    yield from _listed(("by strategy",) * 2, strategies, look)
+    yield from _listed(("left out",) * 2, [one.name for one in check.in_state("left_out")], look)
     inferred = [f"{one.name} ({one.chosen.source})" for one in check.inferred if one.chosen is not None]
     if len(inferred) > _MANY and not look.verbose:
         yield ""
-        yield look.paint(f"{len(inferred)} rest on an inferred fact (--verbose says from where)", "bold")
+        yield look.paint(f"{words.counted(len(inferred), words.INFERRED)} (--verbose says from where)", "bold")
         yield from _wrap(", ".join(one.name for one in check.inferred), look, "  ", "  ")
     else:
-        yield from _listed("rest on an inferred fact", inferred, look)
+        yield from _listed(words.INFERRED, inferred, look)
     deprecated = [f"{one.name} ({one.chosen.deprecated})" for one in check.deprecated if one.chosen is not None]
-    yield from _listed("use a deprecated call", deprecated, look)
-    yield from _listed("libraries not found", list(check.sdk.libraries_missing), look)
+    yield from _listed(words.DEPRECATED, deprecated, look)
+    yield from _listed(words.LIBRARIES, list(check.sdk.libraries_missing), look)
 
 
 def _lost(diagnostic: Diagnostic, look: Look) -> Iterator[str]:
@@ -205,10 +205,10 @@ def _lost(diagnostic: Diagnostic, look: Look) -> Iterator[str]:
             yield from _wrap(f"= {line.strip()}", look, "    ", "      ")
 
 
-def _listed(title: str, items: Sequence[str], look: Look) -> Iterator[str]:
+def _listed(title: tuple[str, str], items: Sequence[str], look: Look) -> Iterator[str]:
     if items:
         yield ""
-        yield look.paint(f"{len(items)} {title}", "bold")
+        yield look.paint(words.counted(len(items), title), "bold")
         for item in items:
             yield from _wrap(item, look, "  ", "    ")
 

@@ -19,6 +19,17 @@ _FEW = 6  # more names than this are counted, not listed
 _SHORT = 72  # characters of a candidate's code in a table
 
 
+# What is counted, one and several.
+INFERRED = ("rests on an inferred fact", "rest on an inferred fact")
+DEPRECATED = ("uses a deprecated call", "use a deprecated call")
+LIBRARIES = ("library not found", "libraries not found")
+
+
+def counted(count: int, what: tuple[str, str]) -> str:
+    """A number with the words for it."""
+    return f"{count} {what[0] if count == 1 else what[1]}"
+
+
 def one_line(code: str, limit: int = _SHORT) -> str:
     """C++ on one line, cut to `limit` characters."""
     text = " ".join(code.split())
@@ -111,11 +122,6 @@ def summary(check: SdkCheck) -> str:
         f"{len(check.in_state('left_out'))} left out",
     ]
     parts.append(f"{len(check.lost_names)} LOST" if check.lost else "nothing required is lost")
-    for count, what in (
-        (len(check.inferred), "rest on an inferred fact"),
-        (len(check.deprecated), "use a deprecated call"),
-        (len(check.sdk.libraries_missing), "libraries not found"),
-    ):
-        if count:
-            parts.append(f"{count} {what}")
+    watched = ((check.inferred, INFERRED), (check.deprecated, DEPRECATED), (check.sdk.libraries_missing, LIBRARIES))
+    parts += [counted(len(items), what) for items, what in watched if items]
     return f"{check.target}: {', '.join(parts)}"
