@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from fl_gen.report import diff_words as words
 from fl_gen.report.markdown import LIMIT, Page, code, escaped
-from fl_gen.tasks.diff_values import BindingChange, SdkChange, SdkDiff
+from fl_gen.tasks.diff_values import BindingChange, BindingFate, SdkChange, SdkDiff
 
 _RESERVE = 400  # characters kept for what stands after a table
+_WHOLE: dict[BindingFate, str] = {"lost": "{} is not there", "gained": "the old SDK has no {}"}
 _MORE = "\n*{} more rows: the form json holds all of them*"
 
 
@@ -52,11 +53,15 @@ def _table(page: Page, title: str, head: Sequence[str], rows: Iterable[Sequence[
 
 
 def _bindings(diff: SdkDiff) -> Iterable[Sequence[str]]:
-    for group in words.lost_groups(diff):
-        names = words.listed([one.name for one in group.bindings if one.kind == "operation"], 8)
-        yield "**lost**", f"all of {escaped(group.group)}", escaped(names), "", f"{code(group.header)} is not there"
+    for fate, why in _WHOLE.items():
+        for group in words.whole_groups(diff, fate):
+            names = escaped(words.listed([one.name for one in group.bindings if one.kind == "operation"], 8))
+            lost = fate == "lost"
+            reason = why.format(code(group.header))
+            shown = "**lost**" if lost else fate
+            yield shown, f"all of {escaped(group.group)}", names if lost else "", "" if lost else names, reason
     for one in diff.bindings:
-        if one.missing_header is None or one.fate != "lost":
+        if one.missing_header is None:
             yield _binding(one)
 
 

@@ -19,6 +19,7 @@ _FATES: dict[BindingFate, str] = {
     "deprecated": "yellow",
     "undeprecated": "green",
 }
+_WHOLE: dict[BindingFate, str] = {"lost": "{} is not there", "gained": "the old SDK has no {}"}
 _LEAST = 20  # columns that text is never narrower than
 _FULL = 12  # changes of a sort that are shown in full among those that this backend does not use
 _NAMES = 30  # names of a sort that are listed
@@ -88,13 +89,14 @@ def _bindings(diff: SdkDiff, look: DiffLook) -> Iterator[str]:
     if not diff.bindings:
         return
     yield from _title("Bindings", look)
-    for group in words.lost_groups(diff):
-        names = words.listed([one.name for one in group.bindings if one.kind == "operation"], 8)
-        yield from _entry("lost", f"all of {group.group}", look)
-        yield from _wrap(names or words.count(len(group.bindings), "fact"), look, "      with     ", " " * 15)
-        yield from _wrap(f"{group.header} is not there", look, "      because  ", " " * 15)
+    for fate, why in _WHOLE.items():
+        for group in words.whole_groups(diff, fate):
+            names = words.listed([one.name for one in group.bindings if one.kind == "operation"], 8)
+            yield from _entry(fate, f"all of {group.group}", look)
+            yield from _wrap(names or words.count(len(group.bindings), "fact"), look, "      with     ", " " * 15)
+            yield from _wrap(why.format(group.header), look, "      because  ", " " * 15)
     for one in diff.bindings:
-        if one.missing_header is None or one.fate != "lost":
+        if one.missing_header is None:
             yield from _binding(one, look)
 
 

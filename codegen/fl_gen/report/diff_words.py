@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fl_gen.report.sdk_words import one_line
-from fl_gen.tasks.diff_values import BindingChange, BindingSide, Change, ItemKind, SdkChange, SdkDiff
+from fl_gen.tasks.diff_values import BindingChange, BindingFate, BindingSide, Change, ItemKind, SdkChange, SdkDiff
 
 _FEW = 4  # names that a sentence lists
 PLURALS: dict[ItemKind, str] = {
@@ -20,8 +20,8 @@ CHANGES: tuple[Change, ...] = ("vanished", "changed", "deprecated", "undeprecate
 
 
 @dataclass(frozen=True)
-class LostGroup:
-    """A part of the SDK that is not there any more, with all the bindings that went with it."""
+class WholeGroup:
+    """A part of the SDK that only one of the two has, with all the bindings that came or went with it."""
 
     group: str
     header: str
@@ -39,18 +39,18 @@ def listed(names: Sequence[str], few: int = _FEW) -> str:
     return ", ".join(names) if len(names) <= few + 1 else f"{', '.join(names[:few])} and {len(names) - few} more"
 
 
-def lost_groups(diff: SdkDiff) -> tuple[LostGroup, ...]:
-    """The groups that the new SDK lacks, each with what was bound in it."""
+def whole_groups(diff: SdkDiff, fate: BindingFate) -> tuple[WholeGroup, ...]:
+    """The groups that the new SDK lacks (lost) or the old one (gained), each with what is bound in it."""
     found: dict[tuple[str, str], list[BindingChange]] = {}
-    for one in diff.fates("lost"):
+    for one in diff.fates(fate):
         if one.missing_header is not None:
             found.setdefault((one.group, one.missing_header), []).append(one)
-    return tuple(LostGroup(group, header, tuple(ones)) for (group, header), ones in found.items())
+    return tuple(WholeGroup(group, header, tuple(ones)) for (group, header), ones in found.items())
 
 
-def lost_singly(diff: SdkDiff) -> tuple[BindingChange, ...]:
-    """What is lost though its part of the SDK is there."""
-    return tuple(one for one in diff.fates("lost") if one.missing_header is None)
+def singly(diff: SdkDiff, fate: BindingFate) -> tuple[BindingChange, ...]:
+    """What is lost or gained though its part of the SDK is there in both."""
+    return tuple(one for one in diff.fates(fate) if one.missing_header is None)
 
 
 def headline(diff: SdkDiff) -> list[str]:
@@ -64,17 +64,19 @@ def headline(diff: SdkDiff) -> list[str]:
         sentences.append(f"There is no backend on the new SDK: {what} not there.")
     if diff.old.lost:
         sentences.append("There is no backend on the old SDK: what is compared is the rest of its bindings.")
-    for group in lost_groups(diff):
+    for group in whole_groups(diff, "lost"):
         sentences.append(
             f"The new SDK has no {group.group}: {group.header} is not there, and with it go {_kinds(group.bindings)}."
         )
-    single = lost_singly(diff)
+    single = singly(diff, "lost")
     if single:
         sentences.append(f"{_kinds(single)} {'is' if len(single) == 1 else 'are'} lost: {_names(single)}.")
     if not lost:
         sentences.append(
             "Nothing that this backend uses is lost." if differs(diff) else "Nothing changes for this backend."
         )
+    for group in whole_groups(diff, "gained"):
+        sentences.append(f"The old SDK had no {group.group} ({group.header}); with it come {_kinds(group.bindings)}.")
     parts = []
     for fate, words in (
         ("switched", "done by another candidate now"),
@@ -82,7 +84,7 @@ def headline(diff: SdkDiff) -> list[str]:
         ("gained", "there now and not before"),
         ("undeprecated", "no longer done by what is deprecated"),
     ):
-        found = diff.fates(fate)  # type: ignore[arg-type]
+        found = singly(diff, fate)  # type: ignore[arg-type]
         if found:
             parts.append(f"{_kinds(found)} {'is' if len(found) == 1 else 'are'} {words}")
     if parts:

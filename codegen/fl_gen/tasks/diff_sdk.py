@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fl_gen.tasks.diff_names import joint_aliases
 from fl_gen.tasks.diff_values import Change, ItemKind, SdkChange
 from fl_gen.tasks.dump_values import (
     EnumeratorEntry,
@@ -39,7 +40,8 @@ class _Item:
     """A declaration, ready to compare.
 
     `key` decides whether it changed, `names` are the names in its types, which may have changed instead, `spelled` is
-    the key without typedefs resolved. `note` says what is unusual about it.
+    the key without typedefs resolved. `note` says what is unusual about it; `overloads` are a function's signatures by
+    key.
     """
 
     shown: str
@@ -49,14 +51,14 @@ class _Item:
     availability: str
     at: Place
     note: str | None = None
+    overloads: Mapping[Any, str] = field(default_factory=dict)
 
 
 class _Side:
     """The declarations of one SDK by kind and name."""
 
-    def __init__(self, dump: SdkDump) -> None:
-        self._aliases = _aliases(dump)
-        self.tags = {alias: tag for tag, alias in self._aliases.items()}
+    def __init__(self, dump: SdkDump, aliases: Mapping[str, str]) -> None:
+        self._aliases = aliases
         self.items: dict[ItemKind, dict[str, _Item]] = {
             "function": {one.name: self._function(one) for one in dump.functions},
             "enumerator": {
@@ -108,11 +110,12 @@ class _Side:
             sorted((_plain(each.returns.type), *(_plain(item.type) for item in each.params)) for each in all_)
         )
         names = frozenset(_NAME.findall(" ".join(text for row in spelled for text in row)))
-        shown = "; ".join(each.signature for each in all_)
-        return _Item(shown, key, spelled, names, one.availability, one.at)
+        overloads = {self._signature(each): each.signature for each in all_}
+        shown = "; ".join(overloads.values())
+        return _Item(shown, key, spelled, names, one.availability, one.at, overloads=overloads)
 
     def _signature(self, one: FunctionEntry) -> tuple[str, ...]:
-        types = (one.returns.canonical, *(item.canonical for item in one.params))
+        types = (one.returns.canonical, *(_by_value(item.canonical) for item in one.params))
         return (*map(self._canonical, types), *(("...",) if one.variadic else ()))
 
     def _enumerator(self, one: EnumeratorEntry, enum: str) -> _Item:
@@ -149,25 +152,17 @@ def _renames(macro: MacroEntry | FunctionMacroEntry, target: str) -> bool:
     return re.fullmatch(rf"\(*\s*{target}\s*\([^()]*\)[\s)]*", macro.text) is not None
 
 
-def _aliases(dump: SdkDump) -> dict[str, str]:
-    """The typedef of each tag that has exactly one, and of each record that only a pointer typedef names.
-
-    `typedef enum X {} X_t` and `typedef enum {} X_t` are one type to users; so is an opaque handle whose tag changed.
-    """
-    tags = {one.name for one in dump.enums} | {one.name for one in dump.records}
-    opaque = {f"{one.name} *": one.name for one in dump.records if one.size is None}
-    named: dict[str, list[str]] = {}
-    for one in dump.typedefs:
-        tag = one.canonical if one.canonical in tags else opaque.get(one.canonical)
-        if tag is not None and tag != one.name:
-            named.setdefault(tag, []).append(one.name)
-    return {tag: names[0] for tag, names in named.items() if len(names) == 1}
-
-
 def _macro(one: MacroEntry) -> _Item:
     key: Any = one.value if one.value is not None else one.text.split()
     shown = one.text if one.value is None or one.text == str(one.value) else f"{one.text} = {one.value}"
     return _Item(shown, key, key, frozenset(), "available", one.at)
+
+
+def _by_value(canonical: str) -> str:
+    """A parameter's type without the const of the parameter itself, which is no part of the function's type."""
+    if canonical.endswith("const"):
+        return canonical[:-5].rstrip()
+    return canonical.removeprefix("const ") if not canonical.endswith(("*", "&", "]", ")")) else canonical
 
 
 def _plain(text: str) -> str:
@@ -177,7 +172,8 @@ def _plain(text: str) -> str:
 
 def compare(old: SdkDump, new: SdkDump, uses: Mapping[str, Sequence[str]]) -> tuple[SdkChange, ...]:
     """Every difference; `uses` maps a name to the bindings that use it, and those come first."""
-    sides = _Side(old), _Side(new)
+    aliases = joint_aliases(old, new)
+    sides = _Side(old, aliases), _Side(new, aliases)
     typedefs = _typedefs(*sides)
     found: list[SdkChange] = []
     for kind in _KINDS:
@@ -185,16 +181,17 @@ def compare(old: SdkDump, new: SdkDump, uses: Mapping[str, Sequence[str]]) -> tu
         for name in dict.fromkeys([*tables[0], *tables[1]]):
             before, after = tables[0].get(name), tables[1].get(name)
             for change, note in _changes(kind, name, before, after, sides, typedefs):
+                shown = _differing(before, after)
                 found.append(
                     SdkChange(
                         kind=kind,
                         name=name,
                         change=change,
-                        old=before.shown if before else None,
-                        new=after.shown if after else None,
+                        old=shown[0],
+                        new=shown[1],
                         old_at=before.at if before else None,
                         new_at=after.at if after else None,
-                        used_by=_users(name, sides, uses),
+                        used_by=_users(name, aliases, uses),
                         note=note,
                     )
                 )
@@ -204,9 +201,20 @@ def compare(old: SdkDump, new: SdkDump, uses: Mapping[str, Sequence[str]]) -> tu
     return tuple(found)
 
 
-def _users(name: str, sides: tuple[_Side, _Side], uses: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The bindings that use a name, or the tag that it stands for."""
-    names = dict.fromkeys([name, *(side.tags[name] for side in sides if name in side.tags)])
+def _differing(before: _Item | None, after: _Item | None) -> tuple[str | None, str | None]:
+    """What to show of both; of a function with overloads those that only one of the SDKs has."""
+    if before is None or after is None:
+        return (before.shown if before else None), (after.shown if after else None)
+    if max(len(before.overloads), len(after.overloads)) < 2:
+        return before.shown, after.shown
+    gone = [text for key, text in before.overloads.items() if key not in after.overloads]
+    come = [text for key, text in after.overloads.items() if key not in before.overloads]
+    return "; ".join(gone) or before.shown, "; ".join(come) or after.shown
+
+
+def _users(name: str, aliases: Mapping[str, str], uses: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The bindings that use a name, or another name of the same type."""
+    names = [name, *(other for other, alias in aliases.items() if alias == name)]
     return tuple(dict.fromkeys(user for one in names for user in uses.get(one, ())))
 
 
@@ -234,11 +242,18 @@ def _changes(
     if before.key != after.key:
         if before.spelled != after.spelled or not (before.names & typedefs):
             gone = f"no longer {before.note}" if before.note and not after.note else None
-            yield "changed", _joined(rename, gone, _fields(before, after) if kind == "record" else None)
+            more = _overloads(before, after) if kind == "function" else None
+            yield "changed", _joined(rename, gone, more, _fields(before, after) if kind == "record" else None)
     elif before.at.header != after.at.header or rename is not None:
         yield "moved", rename
     if before.availability != after.availability:
         yield ("deprecated" if after.availability != "available" else "undeprecated"), None
+
+
+def _overloads(before: _Item, after: _Item) -> str | None:
+    """Said of a function that is as it was and has further overloads."""
+    more = len(after.key) - len(before.key)
+    return f"as before, with {more} further overload{'s' * (more > 1)}" if set(before.key) < set(after.key) else None
 
 
 def _fields(before: _Item, after: _Item) -> str:
