@@ -10,6 +10,7 @@ from fl_gen.render.substitute import identifiers, substitute, tokens
 from fl_gen.resolve.model import Backend, Choice, Status
 from fl_gen.resolve.spelling import spell_types
 from fl_gen.schema.name import Name
+from fl_gen.schema.runtime import type_references
 from fl_gen.schema.vendor import Group
 
 
@@ -59,6 +60,21 @@ class SdkView:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._aliases = {
+            name: f"Sdk{Name.of(name).pascal}"
+            for name, text in backend.types.items()
+            if _needs_alias(backend, name, text)
+        }
+        self._types = {**backend.types, **self._aliases}
+
+    def aliases(self, collectives: bool) -> dict[str, str]:
+        """Names for types whose own spelling cannot stand behind `const`: those of the collectives, or all others."""
+        found = {}
+        for name, alias in self._aliases.items():
+            users = [c.operation.group for c in self._backend.choices.values() if _mentions(c, name)]
+            if collectives == all(group == "ccl" for group in users):
+                found[alias] = self._backend.types[name]
+        return found
 
     @property
     def name(self) -> str:
@@ -101,7 +117,7 @@ class SdkView:
             raise TypeError(f"{operation} takes {len(names)} arguments ({', '.join(names)}), got {len(arguments)}")
         if choice.candidate.form == "body":
             return f"sdk::{adapter_name(operation)}({', '.join(arguments)})"
-        code = spell_types(choice.candidate.code.value.strip(), self._backend.types)
+        code = spell_types(choice.candidate.code.value.strip(), self._types)
         return operand(substitute(code, dict(zip(names, arguments, strict=True))))
 
     def check(self, operation: str, *arguments: str) -> str:
@@ -150,14 +166,14 @@ class SdkView:
 
     def type(self, name: str) -> str:
         """The SDK's type for a portable one."""
-        return self._backend.types[name]
+        return self._types[name]
 
     def has_type(self, name: str) -> bool:
-        return name in self._backend.types
+        return name in self._types
 
     def spell(self, text: str) -> str:
         """A type text of runtime.yaml with each `$name` replaced by the SDK's type."""
-        return spell_types(text, self._backend.types)
+        return spell_types(text, self._types)
 
     def constant(self, kind: str, name: str) -> str | None:
         """The SDK's spelling of a portable constant; None if it has none."""
@@ -221,7 +237,7 @@ class SdkView:
                     operation=name,
                     returns=self._returns(choice),
                     params=tuple((self.spell(p.type), p.name) for p in choice.operation.params),
-                    body=spell_types(candidate.code.value.strip(), self._backend.types),
+                    body=spell_types(candidate.code.value.strip(), self._types),
                     doc=choice.operation.doc,
                     group=choice.operation.group,
                     source=candidate.source or "",
@@ -236,7 +252,7 @@ class SdkView:
             if choice.candidate is not None and (not groups or choice.operation.group in groups):
                 used.update(choice.candidate.helpers)
         return [
-            spell_types(helper.code.value.strip(), self._backend.types)
+            spell_types(helper.code.value.strip(), self._types)
             for name, helper in self._backend.vendor.helpers.items()
             if name in used
         ]
@@ -266,6 +282,16 @@ def operand(expression: str) -> str:
         depth += {"(": 1, ")": -1}.get(text, 0)
         closed = closed or (text == ")" and depth == 0)
     return expression
+
+
+def _needs_alias(backend: Backend, name: str, text: str) -> bool:
+    """Whether `const` before the type `text` would not make the whole of it constant."""
+    return name in backend.macro_types or not re.fullmatch(r"[\w: ]+", text)
+
+
+def _mentions(choice: Choice, type_name: str) -> bool:
+    texts = [param.type for param in choice.operation.params]
+    return any(type_name in type_references(text) for text in [*texts, choice.operation.returns or ""])
 
 
 def _parameter(type_: str, name: str) -> str:

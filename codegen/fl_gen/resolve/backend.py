@@ -56,9 +56,15 @@ def resolve(
             constants=bindings.constants,
             choices=bindings.choices,
             ops=resolve_ops(schemas.framework, vendor, bindings.choices, native),
+            macro_types=frozenset(name for name in bindings.types if _is_macro(bindings.report, f"type:{name}")),
         ),
         bindings.report,
     )
+
+
+def _is_macro(report: ProbeReport, choice: str) -> bool:
+    chosen = report.chosen.get(choice)
+    return chosen is not None and any(use.macro for use in report.verdicts[chosen].declarations)
 
 
 def required_groups(vendor: Vendor, wanted: Sequence[str]) -> frozenset[str]:

@@ -49,12 +49,13 @@ class ProbeItem:
 @dataclass(frozen=True)
 class Use:
     """Where the SDK declares a name that an item uses. `header` is as an `#include` would spell it; `signature` is that
-    of a function as the header writes it, and empty for anything else."""
+    of a function as the header writes it, and empty for anything else; `macro`: the name is that of a macro."""
 
     name: str
     header: str
     line: int
     signature: str = ""
+    macro: bool = False
 
 
 @dataclass(frozen=True)

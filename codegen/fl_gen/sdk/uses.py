@@ -71,5 +71,5 @@ def _macros(headers: Sequence[HeaderRead], memory: Mapping[str, str]) -> dict[st
         for match in _DEFINE.finditer(text):
             line += text.count("\n", counted, match.start(1))
             counted = match.start(1)
-            found.setdefault(match.group(1), Use(match.group(1), header.name, line))
+            found.setdefault(match.group(1), Use(match.group(1), header.name, line, macro=True))
     return found
