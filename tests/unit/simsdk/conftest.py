@@ -14,6 +14,7 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.sdk.shims import minimal
 
 HERE = Path(__file__).parent
+VENDORS = tuple(sorted(path.parent.name for path in (data_dir() / "schemas" / "vendors").glob("*/api.yaml")))
 
 
 def api_of(vendor: str) -> Api:
@@ -54,6 +55,6 @@ def parse(vendor: str, version: str, language: str, code: str = "") -> Parsed:
     return Parsed(diagnostics, functions, enumerators, typedefs)
 
 
-@pytest.fixture(scope="session", params=["mlu", "maca"])
+@pytest.fixture(scope="session", params=VENDORS)
 def api(request: pytest.FixtureRequest) -> Api:
     return api_of(request.param)
