@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fl_gen.resolve.bindings import probe_items
 from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.link import cross_problems
 from fl_gen.schema.runtime import load_runtime
@@ -39,6 +40,34 @@ def test_a_runtime_file(write: Write) -> None:
     assert str(runtime.operations.location_of("memory.alloc_async")) == "file.yaml:12:3"
     assert str(operation.params[2].location) == "file.yaml:18:9"
     assert runtime.types["stream"].group == "runtime"
+
+
+def test_optional_headers_are_those_that_the_sdk_has(write: Write) -> None:
+    text = broken(VENDOR, "headers: [crt.h]", "headers: [crt.h], optional_headers: [crt_pool.h, crt_graph.h]")
+    vendor = load_vendor(write(text))
+    assert vendor.groups["runtime"].headers == ("crt.h",)
+    fitted = vendor.fitted(lambda header: header == "crt_graph.h")
+    assert (fitted.groups["runtime"].headers, fitted.groups["runtime"].optional_headers) == (
+        ("crt.h", "crt_graph.h"),
+        (),
+    )
+    assert fitted.groups.location_of("runtime") == vendor.groups.location_of("runtime")
+    assert vendor.fitted(lambda header: False).groups["runtime"].headers == ("crt.h",)
+
+
+def test_a_vendor_without_optional_headers_fits_every_sdk(write: Write) -> None:
+    vendor = load_vendor(write(VENDOR))
+    assert vendor.fitted(lambda header: True) is vendor
+
+
+@pytest.mark.parametrize(("line", "strict"), [("", False), ("strict_typedefs: true\n", True)])
+def test_typedefs_are_told_apart_where_the_vendor_asks_for_it(line: str, strict: bool, write: Write) -> None:
+    runtime, vendor = (
+        load_runtime(write(RUNTIME)),
+        load_vendor(write(broken(VENDOR, "schema: 1\n", f"schema: 1\n{line}"))),
+    )
+    items = probe_items(runtime, vendor, frozenset(vendor.groups))
+    assert {item.strict_typedefs for item in items if item.id.startswith("op:")} == {strict}
 
 
 def test_a_vendor_file(write: Write) -> None:

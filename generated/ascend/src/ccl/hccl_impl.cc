@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "ccl/hccl_watchdog.h"
 #include "common/common_ascend.h"
 #include "runtime/ascend_device.h"
+#include "runtime/ascend_options.h"
 #include "runtime/ascend_runtime_common.h"
 #include "runtime/ascend_sdk.h"
 
@@ -156,6 +158,45 @@ void Join(const std::vector<Joining> &joining) {
     for (size_t i = 0; i < joining.size(); ++i) { joining[i].comm->Attach(handles[i]); }
 }
 
+// What HCCL takes for one kind of call: a Send and a Recv are the same.
+std::string_view KindOf(const Pending &one) {
+    const std::string_view name = one.call.name;
+    return name == "Recv" ? "Send" : name;
+}
+
+// A group of HCCL holds joins, collectives or sends and receives, so a group with several kinds goes out in several
+// groups.
+// A part takes from every communicator what comes next in it, while that is of the part's kind, so ranks that make the
+// same calls in the same order meet in the same parts.
+std::vector<std::vector<const Pending *>> PartsOf(const std::vector<Pending> &pending) {
+    std::vector<const Pending *> left;
+    for (const Pending &one : pending) { left.push_back(&one); }
+    if (!Options().uniform_groups) {
+        return {left};
+    }
+    std::vector<std::vector<const Pending *>> parts;
+    while (!left.empty()) {
+        const std::string_view kind = KindOf(*left.front());
+        std::vector<const Pending *> part;
+        std::vector<const Pending *> later;
+        std::vector<const HcclComm *> waiting; // for a call of another kind
+        for (const Pending *const one : left) {
+            const bool waits = std::find(waiting.begin(), waiting.end(), one->call.comm) != waiting.end();
+            if (!waits && KindOf(*one) == kind) {
+                part.push_back(one);
+                continue;
+            }
+            if (!waits) {
+                waiting.push_back(one->call.comm);
+            }
+            later.push_back(one);
+        }
+        parts.push_back(std::move(part));
+        left = std::move(later);
+    }
+    return parts;
+}
+
 // Issues what a group has kept.
 void Flush(const std::vector<Pending> &pending) {
     for (const Pending &one : pending) {
@@ -167,12 +208,14 @@ void Flush(const std::vector<Pending> &pending) {
     {
         const HcclWatchdog::Scope limit("a group of " + std::to_string(pending.size()) + " calls ("
                                         + pending.front().call.comm->Describe() + ")");
-        HCCL_CHECK(HcclGroupStart());
-        for (const Pending &one : pending) {
-            const DeviceScope scope(one.call.comm->device());
-            one.issue();
+        for (const std::vector<const Pending *> &part : PartsOf(pending)) {
+            HCCL_CHECK(HcclGroupStart());
+            for (const Pending *const one : part) {
+                const DeviceScope scope(one->call.comm->device());
+                one->issue();
+            }
+            HCCL_CHECK(HcclGroupEnd());
         }
-        HCCL_CHECK(HcclGroupEnd());
     }
     for (const Pending &one : pending) {
         if (one.after) {

@@ -48,7 +48,8 @@ Topology Start() {
     // Registered after the SDK's first call: exit handlers run backwards, so this one finds the SDK alive, and the
     // objects that are destroyed after it may find it gone.
     CHECK_EQ(std::atexit(OnExit), 0);
-    LOG(INFO) << "ascend runtime: " << topology.devices << " devices, device 0 is ordinal " << topology.offset;
+    LOG(INFO) << "ascend runtime: " << topology.devices << " devices, device 0 is ordinal " << topology.offset
+              << ", uniform_groups " << (options.uniform_groups ? "on" : "off");
     return topology;
 }
 

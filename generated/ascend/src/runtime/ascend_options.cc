@@ -39,6 +39,7 @@ RuntimeOptions ReadOptions() {
     options.processes_per_node = NumberFromEnvironment("NPROC_PER_NODE", 1, 1, 1 << 20);
     options.local_process = NumberFromEnvironment("LOCAL_PROC_RANK", 0, 0, options.processes_per_node - 1);
     options.spread_processes = SpreadProcesses();
+    options.uniform_groups = SwitchFromEnvironment("INFINI_HCCL_UNIFORM_GROUPS", true);
     return options;
 }
 

@@ -11,6 +11,10 @@ struct RuntimeOptions {
     int processes_per_node = 1;
     // Spread the processes of a node over its devices. INFINI_ASCEND_DEVICE_MAP: auto (on) or none.
     bool spread_processes = true;
+    // A group of HCCL holds joins, collectives or sends and receives, so a group with several kinds goes out in
+    // several groups.
+    // INFINI_HCCL_UNIFORM_GROUPS: 0 or 1.
+    bool uniform_groups = true;
 };
 
 // The options, read at the first call. That call also sets the environment variables that the SDK is to see, so it
