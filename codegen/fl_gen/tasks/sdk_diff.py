@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fl_gen import __version__
+from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.tasks.diff_bindings import compare_bindings, uses_of
 from fl_gen.tasks.diff_files import compare_files, formatted, unified
@@ -24,7 +25,7 @@ from fl_gen.tasks.dump_values import SdkDump
 from fl_gen.tasks.sdk_check import check_sdk
 from fl_gen.tasks.sdk_targets import interrupts_held
 from fl_gen.tasks.sdk_values import SdkCheck
-from fl_gen.workflow import Request, is_simulated, resolve_request, template_roots
+from fl_gen.workflow import Request, find_sdk_of, is_simulated, resolve_request, template_roots
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -54,6 +55,9 @@ def diff_sdks(request: Request, old: Sequence[str], new: Sequence[str], patch: b
     sides = {OLD: tuple(old), NEW: tuple(new)}
     for option, given in sides.items():
         _require_distinct(option, given)
+    failed = _not_found(request, sides)
+    if failed:
+        raise _no_verdict(failed, sides)
     seen = _both([replace(request, sdk=given, formatted=False, verify=False) for given in sides.values()])
     failed = {option: one for option, one in zip(sides, seen, strict=True) if isinstance(one, str)}
     if failed:
@@ -89,6 +93,20 @@ def _require_distinct(option: str, given: Sequence[str]) -> None:
             f"{option} {names} is the same place twice\n"
             f"  = give each root of an SDK once; the other SDK goes to {NEW if option == OLD else OLD}"
         )
+
+
+def _not_found(request: Request, sides: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    """What is wrong with the paths, found out before anything is parsed."""
+    catalog = Catalog(request.schema_dirs)
+    vendor = catalog.vendor(request.vendor)
+    failed = {}
+    for option, given in sides.items():
+        if not any(is_simulated([one]) for one in given):
+            try:
+                find_sdk_of(replace(request, sdk=given), vendor, catalog)
+            except FlGenError as error:
+                failed[option] = error.render()
+    return failed
 
 
 def _no_verdict(failed: dict[str, str], sides: dict[str, tuple[str, ...]]) -> DiffError:

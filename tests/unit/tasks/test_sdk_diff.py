@@ -230,9 +230,16 @@ def test_no_verdict_says_which_side_and_both_when_it_is_both(request_: Request, 
     assert second.startswith(f"{broken}/include/cnrt.h:")
     assert "no verdict on the old SDK" not in str(one.value)
     with pytest.raises(DiffError) as both:
-        diff_sdks(request_, [str(broken)], ["/nowhere"])
-    assert str(both.value).splitlines()[0] == f"no verdict on the old SDK (--from {broken}):"
-    assert "no verdict on the new SDK (--to /nowhere):\n--to /nowhere does not exist\n" in str(both.value)
+        diff_sdks(request_, [str(broken)], [str(broken)])
+    assert [line for line in str(both.value).splitlines() if line.startswith("no verdict")] == [
+        f"no verdict on the old SDK (--from {broken}):",
+        f"no verdict on the new SDK (--to {broken}):",
+    ]
+    assert " or with --sdk" not in str(both.value)
+    with pytest.raises(DiffError) as gone:
+        diff_sdks(request_, ["/nowhere"], ["/else where"])
+    assert "no verdict on the old SDK (--from /nowhere):\n--from /nowhere does not exist\n" in str(gone.value)
+    assert "no verdict on the new SDK (--to '/else where'):\n--to /else where does not exist\n" in str(gone.value)
 
 
 def test_json_is_valid_and_its_schema_is_the_published_one(upgrade: SdkDiff, downgrade: SdkDiff) -> None:
