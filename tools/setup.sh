@@ -43,3 +43,7 @@ if [ ! -f "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$what]"
     touch "$stamp"
 fi
+
+if [ "$what" = test ]; then
+    .venv/bin/python tools/real_headers.py || echo "tools/setup.sh: the tests against real headers will be skipped" >&2
+fi
