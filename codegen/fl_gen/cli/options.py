@@ -64,7 +64,7 @@ def cache_folder(no_cache: bool) -> Path | None:
     """The cache folder of this user, None when caches are off or there is no place for one."""
     if no_cache:
         return None
-    from fl_gen.sdk.cache import default_folder
+    from fl_gen.sdk.identity import default_folder
 
     return default_folder()
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from fl_gen.cli.sdk_diff import diff
 from fl_gen.cli.sdk_dump import dump
 
 if TYPE_CHECKING:
+    from fl_gen.report.sdk_text import Look
     from fl_gen.tasks.sdk_values import CheckReport
 
 FORMATS = ("text", "json", "sarif", "markdown", "html")
@@ -72,6 +73,17 @@ def check(
     A part of the SDK that is optional and not there (blas, ccl) is reported and is no fault: ask for it with
     --require. Coverage counts the operations of the parts that are there.
     """
+    kept, layout = None, _Layout(output, verbose, only)
+    if len(targets) == 1 and form == "text" and output is None:
+        # Asked again and again by builds and people: the answer is kept, and nothing heavy is imported to give it.
+        from fl_gen.tasks.kept import Kept
+
+        question = [*targets, "--sdk", *sdk, "--schemas", *map(str, schema_dirs), "--require", *require]
+        kept = Kept(cache_folder(no_cache), [*question, repr(layout)])
+        answer = kept.load()
+        if answer is not None:
+            click.echo(answer[1])
+            return answer[0]
     from fl_gen.schema.errors import FlGenError
     from fl_gen.tasks.sdk_targets import check_targets, default_jobs, parse_target
     from fl_gen.workflow import Request
@@ -89,17 +101,19 @@ def check(
             f"--sdk {sdk[0]}: every target here names an SDK of its own behind @\n"
             "  = leave --sdk out, or name the vendor without @"
         )
-    if len(requests) == 1 and form == "text" and output is None:
+    if kept is not None:
         # The one that people type most: what stops it is told as by every other command, with its colours.
         from fl_gen.report.sdk_text import check_text
-        from fl_gen.tasks.sdk_check import check_sdk
+        from fl_gen.tasks.sdk_check import check_with_inputs
 
-        found = check_sdk(requests[0])
-        click.echo(check_text(found, _look(output, verbose, only)))
+        found, inputs = check_with_inputs(requests[0])
+        text = check_text(found, layout.look())
+        click.echo(text)
+        kept.store(found.exit_code, text, inputs())
         return found.exit_code
     with _Progress() as progress:
         report = check_targets(requests, jobs or default_jobs(), progress.show)
-    text = _text(report, form, output, verbose, only)
+    text = _text(report, form, layout)
     if output is None:
         click.echo(text, nl=False)
         return report.exit_code
@@ -111,12 +125,12 @@ def check(
     return report.exit_code
 
 
-def _text(report: CheckReport, form: str, output: Path | None, verbose: bool, only: tuple[str, ...]) -> str:
+def _text(report: CheckReport, form: str, layout: _Layout) -> str:
     """The report in one of FORMATS, with its final newline."""
     if form == "text":
         from fl_gen.report.sdk_text import report_text
 
-        return report_text(report, _look(output, verbose, only))
+        return report_text(report, layout.look())
     writers: dict[str, tuple[str, str]] = {
         "json": ("sdk_json", "report_json"),
         "sarif": ("sarif", "report_sarif"),
@@ -130,14 +144,23 @@ def _text(report: CheckReport, form: str, output: Path | None, verbose: bool, on
     return writer(report)
 
 
-def _look(output: Path | None, verbose: bool, only: tuple[str, ...]) -> Any:
+class _Layout:
     """How text is laid out: for the terminal it goes to, else for 100 columns (COLUMNS changes that)."""
-    from fl_gen.report.sdk_text import Look
 
-    terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    width = shutil.get_terminal_size((100, 24)).columns if terminal or os.environ.get("COLUMNS") else 100
-    return Look(min(max(width, _LEAST_WIDTH), _MOST_WIDTH), terminal and not plain, verbose, only)
+    def __init__(self, output: Path | None, verbose: bool, only: tuple[str, ...]) -> None:
+        terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        width = shutil.get_terminal_size((100, 24)).columns if terminal or os.environ.get("COLUMNS") else 100
+        self._parts = (min(max(width, _LEAST_WIDTH), _MOST_WIDTH), terminal and not plain, verbose, only)
+
+    def __repr__(self) -> str:
+        return repr(self._parts)
+
+    def look(self) -> Look:
+        """The same, for the writers of reports."""
+        from fl_gen.report.sdk_text import Look
+
+        return Look(*self._parts)
 
 
 class _Progress:

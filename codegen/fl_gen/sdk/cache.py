@@ -9,8 +9,6 @@ again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import importlib.util
 import json
 import os
 import tempfile
@@ -19,6 +17,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from .identity import code_identity, default_folder, library_identity, listing_digest, text_digest
 from .items import Finding, HeaderRead, Outcome, ProbeItem, Use
 from .reads import digest
 from .shims import Shims
@@ -46,18 +45,20 @@ class Cache:
         # Locations are left out: an answer does not depend on where in the YAML the question stands.
         question = {
             "format": FORMAT,
-            "code": _own_code(),
+            "code": code_identity(os.path.dirname(__file__)),
             "libclang": library_identity(),
             "headers": list(headers),
             "folders": list(folders),
-            "memory": {path: _sha(text) for path, text in sorted(memory.items())},
-            "shims": [[one.name, list(one.dirs), {p: _sha(t) for p, t in sorted(one.files.items())}] for one in shims],
+            "memory": {path: text_digest(text) for path, text in sorted(memory.items())},
+            "shims": [
+                [one.name, list(one.dirs), {p: text_digest(t) for p, t in sorted(one.files.items())}] for one in shims
+            ],
             "items": [
                 [i.id, i.returns, i.params, i.code, i.form, i.helpers, i.choice, i.provides, i.strict_typedefs]
                 for i in items
             ],
         }
-        key = _sha(json.dumps(question, sort_keys=True, ensure_ascii=True))
+        key = text_digest(json.dumps(question, sort_keys=True, ensure_ascii=True))
         path = self.folder / "probe" / f"{key}.json" if self.folder is not None else None
         files = {name: text for one in shims for name, text in one.files.items()} | dict(memory)
         return Entry(path, tuple(item.id for item in items), tuple(folders), tuple(shims), files)
@@ -89,7 +90,7 @@ class Entry:
                 return None
             stored = json.loads(self._path.read_bytes())
             body = stored["outcome"]
-            if stored["check"] != _sha(json.dumps(body, sort_keys=True)):
+            if stored["check"] != text_digest(json.dumps(body, sort_keys=True)):
                 return None
             outcome = _decode(body)
             if set(outcome.findings) != set(self._ids):
@@ -108,7 +109,7 @@ class Entry:
             return
         body = json.loads(json.dumps(asdict(outcome)))
         stored = {
-            "check": _sha(json.dumps(body, sort_keys=True)),
+            "check": text_digest(json.dumps(body, sort_keys=True)),
             "listings": self._listings(outcome.headers),
             "outcome": body,
         }
@@ -134,47 +135,7 @@ class Entry:
         inner = {os.path.dirname(header.name) for header in headers} | {""}
         folders = {os.path.join(root, part) if part else root for root in roots for part in inner}
         folders |= {os.path.dirname(header.path) for header in headers}
-        return {folder: _listing(folder) for folder in sorted(folders)}
-
-
-def default_folder() -> Path | None:
-    """FL_GEN_CACHE_DIR, else the platform's cache folder for this user; None if there is none."""
-    chosen = os.environ.get("FL_GEN_CACHE_DIR")
-    if chosen:
-        return Path(chosen).expanduser()
-    try:
-        import platformdirs
-
-        return Path(platformdirs.user_cache_dir("fl-gen", appauthor=False))
-    except (ImportError, OSError, RuntimeError):
-        return None
-
-
-def library_identity() -> str:
-    """What tells one installed libclang from another, without loading it (that costs tens of milliseconds)."""
-    spec = importlib.util.find_spec("clang")
-    for place in (spec.submodule_search_locations or []) if spec is not None else []:
-        native = os.path.join(place, "native")
-        try:
-            entries = [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in os.scandir(native)]
-        except OSError:
-            continue
-        return repr((native, sorted(entries)))
-    return "none"
-
-
-def _own_code() -> str:
-    """A digest over this package's files: an answer of another fl-gen does not count."""
-    with os.scandir(os.path.dirname(__file__)) as scan:
-        entries = [(e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in scan if e.is_file()]
-    return _sha(repr(sorted(entries)))
-
-
-def _listing(folder: str) -> str:
-    try:
-        return _sha("\0".join(sorted(os.listdir(folder))))
-    except (OSError, ValueError):
-        return "absent"
+        return {folder: listing_digest(folder) for folder in sorted(folders)}
 
 
 def _prune(folder: Path) -> None:
@@ -199,7 +160,3 @@ def _decode(body: Mapping[str, Any]) -> Outcome:
         parses=int(body["parses"]),
     )
     return replace(outcome, cached=True)
-
-
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

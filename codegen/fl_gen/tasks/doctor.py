@@ -287,7 +287,7 @@ def _headers() -> Iterator[Item]:
 
 
 def _caches() -> Iterator[Item]:
-    from fl_gen.sdk.cache import default_folder
+    from fl_gen.sdk.identity import default_folder
 
     folder = default_folder()
     if folder is None:

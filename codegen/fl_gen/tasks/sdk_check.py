@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fl_gen.resolve.bindings import survey
@@ -10,6 +10,7 @@ from fl_gen.resolve.model import Choice, Declaration
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.link import cross_problems
+from fl_gen.tasks.sdk_inputs import inputs_of
 from fl_gen.tasks.sdk_values import (
     Chosen,
     Coverage,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from fl_gen.schema.runtime import Runtime
     from fl_gen.schema.vendor import Text, Vendor
     from fl_gen.sdk.items import ProbeItem, ProbeReport
+    from fl_gen.tasks.kept import Inputs
 
 
 def target_name(request: Request) -> str:
@@ -44,6 +46,11 @@ def check_sdk(request: Request) -> SdkCheck:
     A required binding that the SDK lost is part of the result. Raises FlGenError when there is no verdict: schemas that
     are not sound, no SDK, a required group that is not there, headers that do not parse.
     """
+    return check_with_inputs(request)[0]
+
+
+def check_with_inputs(request: Request) -> tuple[SdkCheck, Callable[[], Inputs]]:
+    """As `check_sdk`, with what gives the state of all that the outcome depends on."""
     from fl_gen.sdk.cache import Cache
     from fl_gen.sdk.probe import probe
 
@@ -61,7 +68,8 @@ def check_sdk(request: Request) -> SdkCheck:
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
     bindings, lost = survey(runtime, vendor, sdk.groups, prober)
-    return _check(request, runtime, vendor, sdk, bindings.choices, bindings.report, lost)
+    check = _check(request, runtime, vendor, sdk, bindings.choices, bindings.report, lost)
+    return check, lambda: inputs_of(request, vendor, catalog, sdk, bindings.report)
 
 
 def check_of(request: Request, resolved: Resolved) -> SdkCheck:
