@@ -45,5 +45,14 @@ if [ ! -f "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
 fi
 
 if [ "$what" = test ]; then
+    # The oldest and the newest libclang that the tests compare with the pinned one, each in a folder of its own.
+    for wheel in libclang==16.0.6 libclang-ng==22.1.4.2; do
+        folder=build/libclang/${wheel#*==}
+        [ -f "$folder/.complete" ] && continue
+        rm -rf "$folder"
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder" "$wheel" &&
+            touch "$folder/.complete" ||
+            echo "tools/setup.sh: the tests with $wheel will be skipped" >&2
+    done
     .venv/bin/python tools/real_headers.py || echo "tools/setup.sh: the tests against real headers will be skipped" >&2
 fi
