@@ -27,7 +27,7 @@ from fl_gen.tasks.framework_values import Finding, FrameworkCheck, NoVerdict, Pl
 
 Progress = Callable[[int, int, str], None]  # how many sources are read, of how many, the one that was read last
 
-# From here on precompiled headers and other processes gain more than they cost.
+# From so many sources on other processes gain more than it costs to start them.
 _MANY = 8
 _LEVELS = {"error": 0, "warning": 1}
 
@@ -62,7 +62,7 @@ def check_framework(request: CheckRequest, progress: Progress | None = None) -> 
     return FrameworkCheck(
         framework=request.framework,
         tree=shown(tree.root),
-        findings=tuple(sorted(dict.fromkeys(findings), key=_order)),
+        findings=tuple(sorted(findings, key=_order)),
         by_name=kernels.by_name(),
         unjudged=tuple(_unjudged(tree, units, locate)),
         sources=len(tree.sources),
@@ -107,6 +107,8 @@ def _unjudged(tree: Tree, units: Iterable[UnitRead], locate: Locator) -> Iterato
         for one in unit.registered:
             if one.function is None:
                 yield Unjudged(locate(one.place), f"the kernel {one.kernel}", one.why_not)
+        for place, why in unit.lost:
+            yield Unjudged(locate(place), "the registration", why)
         for call in unit.calls:
             if call.why_not:
                 yield Unjudged(locate(call.place), "the call", call.why_not)
@@ -120,16 +122,16 @@ def _read(tree: Tree, framework: Framework, jobs: int, progress: Progress) -> tu
     interface = framework.interface
     types = list(wanted_types(framework))
     dispatch = interface.kernels.dispatch
-    if len(tree.sources) < _MANY:
-        job = Job(tree, dispatch)
-        surface = read_surface(tree, interface, types)
-        units = []
-        for number, file in enumerate(tree.sources, 1):
-            units.append(read_unit(job, file))
-            progress(number, len(tree.sources), file)
-        return surface, units, Abi(trivial_types(job, class_types(units)))
     with tempfile.TemporaryDirectory(prefix="fl-gen-") as folder:
         job = Job(tree, dispatch, os.path.join(folder, "prefix.pch"))
+        if len(tree.sources) < _MANY:
+            surface = read_surface(tree, interface, types)
+            precompile(tree, job.precompiled)
+            units = []
+            for number, file in enumerate(tree.sources, 1):
+                units.append(read_unit(job, file))
+                progress(number, len(tree.sources), file)
+            return surface, units, Abi(trivial_types(job, class_types(units)))
         with _pool(max(1, jobs)) as pool:
             try:
                 ready = pool.submit(precompile, tree, job.precompiled)

@@ -67,8 +67,8 @@ def _end_of_line(text: str) -> str:
 def _last_line(node: Node) -> int:
     """The last line of a node, from 0. For an empty collection in brackets, its first."""
     if isinstance(node, Scalar):
-        end = node.end - 1 if node.end > node.index else node.end
-        return node.source.locate(max(node.index, end)).line - 1
+        written = node.source.text[node.index : node.end].rstrip()  # a block's end is behind its empty lines
+        return node.source.locate(node.index + max(0, len(written) - 1)).line - 1
     inner = list(node.values.values()) if isinstance(node, Mapping) else node.items
     return max([node.line, *(_last_line(one) for one in inner)])
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fl_gen.schema.framework import Interface
+from fl_gen.schema.paths import shown
 from fl_gen.sdk import clang, tree
 from fl_gen.sdk.clang import Parsed
 from fl_gen.tasks.framework_tree import Tree
@@ -131,7 +132,7 @@ def _spoilt(parsed: Parsed, source: Tree, at: Mapping[int, tuple[str, str] | str
         if place.file == UNIT and place.line in at:
             found.add(at[place.line])
         elif place.file in headers or place.file in ("", UNIT):
-            where = f"{place.file}:{place.line}:{place.column}" if place.file else "libclang"
+            where = f"{shown(place.file)}:{place.line}:{place.column}" if place.file else "libclang"
             lacking = f"; read as empty, because this machine lacks them: {', '.join(source.absent)}"
             raise NoVerdict(
                 f"{where}: {message.text}\n"

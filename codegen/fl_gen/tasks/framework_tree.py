@@ -31,7 +31,7 @@ class Tree:
     """A checkout. Paths are absolute; `headers` are those of the interface that it has, `sources` what is parsed.
 
     `memory` are in-memory files: stand-ins for headers that this machine lacks (`absent`), and headers in a device
-    dialect. `unread` gives for each source that was not looked at why.
+    dialect. `unread` gives for each source that was not looked at why. `macros` register kernels, or call them.
     """
 
     root: Path
@@ -44,6 +44,7 @@ class Tree:
     memory: Mapping[str, str]
     absent: tuple[str, ...]
     unread: Mapping[str, str]
+    macros: frozenset[str]
 
     def text(self, file: str) -> bytes:
         """The text of a source as libclang is to read it: same lines and columns, kernel launches blanked out."""
@@ -86,7 +87,7 @@ def open_tree(source: str | os.PathLike[str], interface: Interface) -> Tree:
     memory |= {
         file: blank_launches(text) for file, text in texts.items() if "<<<" in text and file.endswith(checkout.headers)
     }
-    words = _words(interface, texts)
+    macros, words = _words(interface, texts)
     dispatcher = os.path.normpath(root / str(interface.macro(str(interface.kernels.macro)).header))
     kinds = (*checkout.suffixes, *checkout.device_suffixes, *checkout.headers)
     sources = [
@@ -108,6 +109,7 @@ def open_tree(source: str | os.PathLike[str], interface: Interface) -> Tree:
         memory=memory,
         absent=tuple(absent),
         unread=unread,
+        macros=macros,
     )
 
 
@@ -212,17 +214,18 @@ def _absent(root: Path, texts: Mapping[str, str], folders: Sequence[str]) -> lis
     return sorted(name for name, found in known.items() if not found and ".." not in name and not name.startswith("/"))
 
 
-def _words(interface: Interface, texts: Mapping[str, str]) -> re.Pattern[str]:
-    """What a file mentions that registers or calls kernels: the kernel table, its macro, and macros made of these."""
-    words = {str(interface.kernels.macro), *(call.type for call in interface.kernels.dispatch)}
+def _words(interface: Interface, texts: Mapping[str, str]) -> tuple[frozenset[str], re.Pattern[str]]:
+    """The macros that register or call kernels, and what a file that does so mentions: one of them, or the table."""
+    macros = {str(interface.kernels.macro)}
+    words = {call.type for call in interface.kernels.dispatch}
     words |= {call.method for call in interface.kernels.dispatch if call.role == "lookup"}
-    macros = [found.groups() for text in texts.values() if "#" in text for found in _DEFINE.finditer(text)]
+    defined = [found.groups() for text in texts.values() if "#" in text for found in _DEFINE.finditer(text)]
     while True:
-        pattern = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, words))) + r")\b")
-        more = {name for name, body in macros if name not in words and pattern.search(body)}
+        pattern = re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, words | macros))) + r")\b")
+        more = {name for name, body in defined if name not in macros and pattern.search(body)}
         if not more:
-            return pattern
-        words |= more
+            return frozenset(macros), pattern
+        macros |= more
 
 
 def _common(sources: Sequence[str], texts: Mapping[str, str], absent: Sequence[str]) -> tuple[str, ...]:

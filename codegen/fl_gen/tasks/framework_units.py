@@ -23,7 +23,6 @@ from fl_gen.tasks.framework_values import Argument, CallSite, CxxType, Place, Re
 _METHOD, _STRING = 21, 109
 _FUNCTIONS = (tree.FUNCTION, _METHOD)
 _PREFIX = "/__fl_gen_check__/prefix.h"
-_MOST_ERRORS = 3
 _UNKNOWN = CxxType("", "")
 
 
@@ -68,7 +67,7 @@ def read_unit(job: Job, file: str) -> UnitRead:
         parsed = clang.parse(file, text, _arguments(job, file), job.tree.memory)
     except (SdkError, OSError) as error:
         return UnitRead(file, unread=str(error).splitlines()[0])
-    return _Reader(job.dispatch, file, text.decode("utf-8", "replace"), parsed).read()
+    return _Reader(job, file, text.decode("utf-8", "replace"), parsed).read()
 
 
 def _arguments(job: Job, file: str) -> list[str]:
@@ -79,13 +78,13 @@ def _arguments(job: Job, file: str) -> list[str]:
 class _Reader:
     """Walks one parsed source."""
 
-    def __init__(self, dispatch: Sequence[DispatchCall], file: str, text: str, parsed: Parsed) -> None:
-        self._roles = {(call.type, call.method): call.role for call in dispatch}
-        self._methods = {call.method for call in dispatch}
+    def __init__(self, job: Job, file: str, text: str, parsed: Parsed) -> None:
+        self._roles = {(call.type, call.method): call.role for call in job.dispatch}
+        self._methods = {call.method for call in job.dispatch}
+        self._macros = job.tree.macros
         self._file = file
         self._text = text
         self._parsed = parsed
-        self._errors = [message for message in parsed.errors if message.place.file == file]
         self._registered: list[Registered] = []
         self._calls: list[CallSite] = []
         self._seen: set[int] = set()  # lines that belong to a call that was met
@@ -103,8 +102,19 @@ class _Reader:
             self._file,
             tuple(self._registered),
             tuple(replace(call, in_kernel=in_kernel) for call in calls),
-            tuple(f"{m.place.line}:{m.place.column}: {m.text}" for m in self._errors[:_MOST_ERRORS]),
+            tuple(self._lost()),
         )
+
+    def _lost(self) -> Iterator[tuple[Place, str]]:
+        """Uses of a registering macro without a registration: behind an error, or left out by the preprocessor."""
+        known = {one.place.line for one in self._registered}
+        plain = _without_comments(self._text)
+        for found in re.finditer(r"^[ \t]*(" + "|".join(sorted(self._macros)) + r")[ \t]*\(", plain, re.MULTILINE):
+            first = plain.count("\n", 0, found.start(1)) + 1
+            fault = self._error_in(self._file, first, first + _extent(plain, found.end() - 1))
+            if first not in known and first not in self._seen:
+                column = len(plain[plain.rfind("\n", 0, found.start(1)) + 1 : found.start(1)].encode()) + 1
+                yield Place(self._file, first, column), fault or self._first_error()
 
     def _role(self, cursor: Any) -> str | None:
         """What a call expression does with a kernel's name; None if it is no call of the kernel table's."""
@@ -157,6 +167,12 @@ class _Reader:
             if message.place.file == file and first <= message.place.line <= last:
                 return f"the compiler says there: {message.text}"
         return ""
+
+    def _first_error(self) -> str:
+        for message in self._parsed.errors:
+            if message.place.file == self._file:
+                return f"the compiler says at line {message.place.line}: {message.text}"
+        return "the preprocessor leaves it out"
 
     def _site(self, cursor: Any, role: str) -> CallSite:
         callee = cursor.referenced
@@ -226,6 +242,19 @@ def _literals(cursor: Any) -> Iterator[str]:
             one.spelling[1:-1] for variable in variables for one in tree.walk(variable) if tree.kind(one) == _STRING
         ]
     yield from dict.fromkeys(found)
+
+
+def _extent(text: str, opening: int) -> int:
+    """How many lines the bracket at an offset spans beyond its own; none if it is never closed."""
+    depth = 0
+    for index in range(opening, len(text)):
+        if text[index] == "(":
+            depth += 1
+        elif text[index] == ")":
+            depth -= 1
+            if depth == 0:
+                return text.count("\n", opening, index)
+    return 0
 
 
 def _start(cursor: Any) -> Place:

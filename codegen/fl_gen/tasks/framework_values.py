@@ -92,12 +92,16 @@ class CallSite:
 
 @dataclass(frozen=True)
 class UnitRead:
-    """What one source of the tree says about kernels. `errors` are of the compiler, at most the first few."""
+    """What one source of the tree says about kernels.
+
+    `lost` are registrations that the compiler could not make sense of, with what it says; `unread` says why the whole
+    source was not read.
+    """
 
     file: str
     registered: tuple[Registered, ...] = ()
     calls: tuple[CallSite, ...] = ()
-    errors: tuple[str, ...] = ()
+    lost: tuple[tuple[Place, str], ...] = ()
     unread: str = ""
 
 
