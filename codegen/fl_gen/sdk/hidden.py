@@ -91,19 +91,20 @@ class _Reader:
         self.found: list[Written] = []
         self._state = _State()
         self._branches: list[_Branch] = []
+        self._dead = False  # inside `#if 0`
 
     def line(self, line: Line) -> None:
-        if any(branch.dead for branch in self._branches) and line.directive not in (*OPENING, *OTHER, "endif"):
-            return
         if not line.directive:
+            if self._dead or not line.text or line.text.isspace():
+                return
             end = -1
             for match in _TOKEN.finditer(line.text):
                 self._token(_Word(match.group(), line.spelled(match.start()), match.start() != end))
                 end = match.end()
-        elif line.directive == "define":
-            self._macro(line)
-        else:
+        elif line.directive != "define":
             self._conditional(line)
+        elif not self._dead:
+            self._macro(line)
 
     def _conditional(self, line: Line) -> None:
         """Each branch begins where the conditional began; what follows goes on from the first branch that counts."""
@@ -118,6 +119,7 @@ class _Reader:
                 self._state = branch.after or branch.before
             else:
                 self._state, branch.dead = branch.before.copy(), False
+        self._dead = any(branch.dead for branch in self._branches)
 
     def _macro(self, line: Line) -> None:
         match = _MACRO.match(line.text)

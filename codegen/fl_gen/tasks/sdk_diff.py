@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,19 +17,20 @@ from typing import TYPE_CHECKING
 
 from fl_gen import __version__
 from fl_gen.schema.catalog import Catalog
-from fl_gen.schema.errors import FlGenError, quote
+from fl_gen.schema.errors import FlGenError, SchemaError, quote
 from fl_gen.tasks.diff_bindings import compare_bindings, uses_of
 from fl_gen.tasks.diff_files import compare_files, formatted, unified
 from fl_gen.tasks.diff_sdk import compare
 from fl_gen.tasks.diff_values import DiffSide, SdkDiff
 from fl_gen.tasks.dump_values import SdkDump
-from fl_gen.tasks.sdk_check import check_sdk
-from fl_gen.tasks.sdk_targets import interrupts_held
+from fl_gen.tasks.sdk_check import check_of, check_sdk
 from fl_gen.tasks.sdk_values import SdkCheck
 from fl_gen.workflow import Request, find_sdk_of, is_simulated, resolve_request, template_roots
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from fl_gen.resolve.model import Backend
 
 OLD, NEW = "--from", "--to"
 
@@ -162,24 +164,24 @@ def _patch(request: Request, before: _Seen, after: _Seen) -> str:
 def _look(request: Request) -> _Seen:
     from fl_gen.tasks.sdk_dump import dump_vendor
 
-    check = check_sdk(request)
-    dump = dump_vendor(request)
-    files, problem = None, None
-    if check.lost:
-        first = check.lost[0].message
+    try:
+        resolved = resolve_request(request)
+    except SchemaError:
+        check = check_sdk(request)
+        if not check.lost:
+            raise
         more = f" (and {len(check.lost) - 1} more)" if len(check.lost) > 1 else ""
-        problem = f"there is no backend on it: {first}{more}"
-    else:
-        files = _render(request)
-    return _Seen(check, dump, files, problem)
+        problem = f"there is no backend on it: {check.lost[0].message}{more}"
+        return _Seen(check, dump_vendor(request), None, problem)
+    return _Seen(check_of(request, resolved), dump_vendor(request), _render(request, resolved.backend), None)
 
 
-def _render(request: Request) -> dict[str, str]:
+def _render(request: Request, backend: Backend) -> dict[str, str]:
     """The generated files, without the formatter and without the manifest, which names the SDK and always changes."""
     from fl_gen.render.infinitrain import render_infinitrain
 
     compiled = request.cache / "templates" if request.cache is not None else None
-    return render_infinitrain(resolve_request(request).backend, template_roots(request), compiled).generated
+    return render_infinitrain(backend, template_roots(request), compiled).generated
 
 
 def _both(requests: Sequence[Request]) -> list[_Seen | str]:
@@ -191,8 +193,12 @@ def _both(requests: Sequence[Request]) -> list[_Seen | str]:
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(requests[0], theirs), daemon=True)
     try:
-        with interrupts_held():  # Ctrl-C reaches the whole group; this process alone answers it
+        # Ctrl-C reaches the whole group; this process alone answers it. The child inherits the mask.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
             process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         second = _seen(requests[1])
         try:
