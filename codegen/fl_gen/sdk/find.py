@@ -127,10 +127,7 @@ def _root_of_file(path: Path, vendor: Vendor) -> str | None:
     """The root to name instead when a person named one of its headers."""
     for parent in path.parents:
         if not _lacking(vendor, [parent], {}):
-            for include in vendor.sdk.include:
-                if str(parent).endswith(f"/{include}"):
-                    return str(parent)[: -len(include) - 1]
-            return str(parent)
+            return _without_include(str(parent), vendor)
     return None
 
 
@@ -247,7 +244,8 @@ def _search(root: Path, header: str) -> str | None:
 
 
 def _without_include(folder: str, vendor: Vendor) -> str:
-    for include in vendor.sdk.include:
+    """The root of an include folder; of several that fit the one from which most of the SDK can be seen."""
+    for include in sorted(vendor.sdk.include, key=len, reverse=True):
         if folder.endswith(f"/{include}"):
             return folder[: -len(include) - 1]
     return folder
