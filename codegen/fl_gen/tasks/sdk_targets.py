@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import pickle
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 from fl_gen import __version__
 from fl_gen.schema.errors import Diagnostic, FlGenError, Related, SchemaError, printable
@@ -15,10 +18,6 @@ from fl_gen.sdk.items import SdkHeaderError
 from fl_gen.tasks.sdk_check import check_sdk, target_name
 from fl_gen.tasks.sdk_values import CheckReport, NoVerdict, TargetResult
 from fl_gen.workflow import Request
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import SpawnProcess
 
 Progress = Callable[[int, int, str], None]  # how many are done, of how many, the one that was done last
 
@@ -96,63 +95,99 @@ def _diagnostics(error: FlGenError) -> tuple[Diagnostic, ...]:
 
 
 def _in_processes(requests: Sequence[Request], jobs: int, progress: Progress) -> list[TargetResult]:
-    # Spawned, never forked: a forked child would share this process's libclang, its threads and locks.
-    from multiprocessing import get_context
-    from multiprocessing.connection import wait
+    """Each target in a fresh interpreter: a forked one would share this process's libclang, its threads and locks."""
+    import selectors
 
-    context = get_context("spawn")
     results: dict[int, TargetResult] = {}
     waiting = list(enumerate(requests))
-    running: dict[Connection, tuple[int, SpawnProcess]] = {}
+    running: dict[int, _Child] = {}
     progress(0, len(requests), "")
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                number, request = waiting.pop(0)
-                ours, theirs = context.Pipe(duplex=False)
-                process = context.Process(target=_child, args=(request, theirs), daemon=True)
-                # Ctrl-C reaches the whole group; this process alone answers it. A child inherits the mask.
-                with interrupts_held():
-                    running[ours] = (number, process)
-                    process.start()
-                theirs.close()
-            for ready in cast("list[Connection]", wait(list(running))):
-                number, process = running.pop(ready)
-                results[number] = _received(ready, process, requests[number])
-                progress(len(results), len(requests), results[number].target)
-    finally:
-        _end([process for _, process in running.values()])
+    with selectors.DefaultSelector() as answers:
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    number, request = waiting.pop(0)
+                    running[number] = child = _Child(request)
+                    answers.register(child.answer, selectors.EVENT_READ, number)
+                for key, _ in answers.select():
+                    number = key.data
+                    if running[number].read():
+                        continue
+                    answers.unregister(key.fileobj)
+                    results[number] = running.pop(number).result()
+                    progress(len(results), len(requests), results[number].target)
+        finally:
+            for child in running.values():
+                child.process.terminate()
+            for child in running.values():
+                child.end()
     return [results[number] for number in range(len(requests))]
 
 
-def _received(connection: Connection, process: SpawnProcess, request: Request) -> TargetResult:
-    """What a child sent, or, of one that died, that it did."""
-    try:
-        result: TargetResult = connection.recv()
-    except (EOFError, OSError):
-        process.join(_PATIENCE)
-        code = process.exitcode or 0
+# What a child runs. The path is that of this process, so that both have the same fl-gen.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from fl_gen.tasks import sdk_targets as t; t.child()"
+)
+
+
+class _Child:
+    """A process that checks one target: it reads the request and writes the outcome, pickled."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._parts: list[bytes] = []
+        command = [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)]
+        # Ctrl-C reaches the whole group; the first process alone answers it. A child inherits the mask.
+        with interrupts_held():
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.answer = self.process.stdout
+        with contextlib.suppress(BrokenPipeError):  # it died at once, and its exit code says so
+            self.process.stdin.write(pickle.dumps(request))
+            self.process.stdin.close()
+
+    def read(self) -> bool:
+        """Take what has come; whether more may come."""
+        part = os.read(self.answer.fileno(), 1 << 16)
+        self._parts.append(part)
+        return bool(part)
+
+    def result(self) -> TargetResult:
+        """The outcome, or, of a child that died, that it did."""
+        self.end()
+        code, target = self.process.returncode, target_name(self._request)
+        if code == 0:
+            result: TargetResult = pickle.loads(b"".join(self._parts))
+            return result
         how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         text = (
-            f"{target_name(request)}: the process that checked this SDK {how}: no verdict\n"
+            f"{target}: the process that checked this SDK {how}: no verdict\n"
             "  = check it alone, as the only target, to see more"
         )
-        return TargetResult(target_name(request), request.vendor, 2, None, NoVerdict(printable(text), ()))
-    finally:
-        connection.close()
-    process.join(_PATIENCE)
-    return result
+        return TargetResult(target, self._request.vendor, 2, None, NoVerdict(printable(text), ()))
+
+    def end(self) -> None:
+        """Wait until the process is gone; one that does not go is killed."""
+        try:
+            self.process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.answer.close()
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
 
 
-def _signal_name(number: int) -> str:
+def child() -> None:
+    """What a process of `check_targets` does. Whatever else is written goes to the error stream."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
     try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _child(request: Request, connection: Connection) -> None:
-    """What a process does: check one target and send the outcome."""
+        request: Request = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        sys.exit(1)  # who started this one was ended before it could ask
     try:
         result = check_target(request)
     except Exception as error:
@@ -164,28 +199,21 @@ def _child(request: Request, connection: Connection) -> None:
             "  = this is a fault of fl-gen: please report it, with what FL_GEN_TRACEBACK=1 prints"
         )
         result = TargetResult(target_name(request), request.vendor, 2, None, NoVerdict(printable(text), ()))
-    with contextlib.suppress(OSError):  # nobody waits for it any more
-        connection.send(result)
-    connection.close()
+    with contextlib.suppress(OSError), os.fdopen(answer, "wb") as stream:  # an error: nobody waits for it any more
+        pickle.dump(result, stream)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold SIGINT back, so that a child started meanwhile inherits the mask and leaves the answer to its parent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end(processes: Sequence[SpawnProcess]) -> None:
-    """End children that nobody waits for any more."""
-    alive = [process for process in processes if process.pid is not None]
-    for process in alive:
-        process.terminate()
-    for process in alive:
-        process.join(_PATIENCE)
-        if process.is_alive():
-            process.kill()
-            process.join()

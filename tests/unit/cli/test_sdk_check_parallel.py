@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import pty
 import re
@@ -25,6 +24,13 @@ from fl_gen.workflow import Request
 from unit.cli.conftest import Run
 
 TARGETS = ("mlu@sim:6.0", "mlu@sim:9", "maca@sim", "nope@sim", "mlu@sim:4.3")
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No width from outside."""
+    for name in ("COLUMNS", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def command(*arguments: str) -> list[str]:
@@ -64,15 +70,25 @@ def test_the_sdk_option_is_for_targets_without_one(run: Run) -> None:
     assert [one["check"]["sdk"]["version"] for one in report["results"]] == ["6.14.1", "3.5.3", "6.0.2"]
 
 
+def children(process: int) -> list[int]:
+    """The processes that a process has started and not yet taken leave of."""
+    found = []
+    for tasks in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(text) for text in tasks.read_text().split()]
+    return found
+
+
 def test_no_more_processes_than_asked_for(run: Run) -> None:
     del run  # for its surroundings
+    before = len(children(os.getpid()))
     most = 0
     done = threading.Event()
 
     def watch() -> None:
         nonlocal most
         while not done.wait(0.01):
-            most = max(most, len(multiprocessing.active_children()))
+            most = max(most, len(children(os.getpid())))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -84,32 +100,55 @@ def test_no_more_processes_than_asked_for(run: Run) -> None:
         done.set()
         watcher.join()
     assert report.exit_code == 0
-    assert most == 1
+    assert most == before + 1
     assert told == [(0, 3, ""), (1, 3, "mlu@sim:4.3"), (2, 3, "maca@sim"), (3, 3, "mlu@sim:6.0")]
-    assert multiprocessing.active_children() == []
+    assert len(children(os.getpid())) == before
     assert default_jobs() >= 1
 
 
-def test_a_child_that_dies_takes_no_other_with_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [("os.kill(os.getpid(), 11)", "was ended by SIGSEGV"), ("os._exit(7)", "ended with exit code 7")],
+    ids=["signal", "exit"],
+)
+def test_a_child_that_dies_takes_no_other_with_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, end: str, how: str
+) -> None:
     del run
-    requests = [parse_target(text, Request("")) for text in ("mlu@sim:4.3", "maca@sim")]
-    turns = iter([(os.abort, False), (sdk_targets._child, True)])
-    process = multiprocessing.get_context("spawn").Process
-
-    def made(target: object, args: tuple[object, ...], daemon: bool) -> object:
-        del target
-        what, told = next(turns)
-        return process(target=what, args=args if told else (), daemon=daemon)
-
-    monkeypatch.setattr(multiprocessing.get_context("spawn"), "Process", made, raising=False)
-    report = check_targets(requests, 2)
+    program = f"import os, sys, time; text = sys.stdin.buffer.read(); {end} if b'4.3' in text else None"
+    # The second target is checked after all: what it read is put back for the real program.
+    real = sdk_targets._PROGRAM.replace("t.child()", "")
+    again = "import io; sys.stdin = io.TextIOWrapper(io.BytesIO(text)); t.child()"
+    monkeypatch.setattr(sdk_targets, "_PROGRAM", f"{program}; {real} {again}")
+    report = check_targets([parse_target(text, Request("")) for text in ("mlu@sim:4.3", "maca@sim")], 2)
     dead, alive = report.results
     assert dead.no_verdict is not None
     assert dead.no_verdict.text == (
-        "mlu@sim:4.3: the process that checked this SDK was ended by SIGABRT: no verdict\n"
+        f"mlu@sim:4.3: the process that checked this SDK {how}: no verdict\n"
         "  = check it alone, as the only target, to see more"
     )
     assert (dead.exit_code, alive.exit_code, report.exit_code) == (2, 0, 2)
+
+
+def test_a_fault_of_fl_gen_in_a_child_is_one_message(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    del run
+    broken = "t.check_sdk = lambda request: print('to the error stream') or {}['x']; t.child()"
+    monkeypatch.setattr(sdk_targets, "_PROGRAM", sdk_targets._PROGRAM.replace("t.child()", broken))
+    report = check_targets([parse_target(text, Request("")) for text in ("mlu@sim:4.3", "maca@sim")], 2)
+    assert [one.no_verdict.text.partition("\n")[0] for one in report.results if one.no_verdict is not None] == [
+        "mlu@sim:4.3: internal error: KeyError: 'x'",
+        "maca@sim: internal error: KeyError: 'x'",
+    ]
+
+
+def test_from_a_program_that_is_no_file(run: Run, tmp_path: Path) -> None:
+    del run
+    program = command("mlu@sim:4.3", "maca@sim", "--only", "lost")
+    done = subprocess.run(
+        [sys.executable, "-", *program[3:]], input=program[2], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("===") == 4
 
 
 @contextlib.contextmanager
@@ -159,12 +198,6 @@ def test_colour_is_for_a_terminal_only(run: Run, cache: Path, more: dict[str, st
     assert re.sub(r"\x1b\[[0-9;]*m", "", text) == run("sdk", "check", "maca@sim").out
 
 
-def children(process: int) -> list[int]:
-    with contextlib.suppress(OSError):
-        return [int(text) for text in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    return []
-
-
 @pytest.mark.parametrize("group", [True, False], ids=["ctrl-c", "the first process alone"])
 def test_an_interrupt_ends_all_of_it(tmp_path: Path, group: bool) -> None:
     targets = ["mlu@sim:6.14", "mlu@sim:6.0", "maca@sim"] * 20
@@ -173,7 +206,7 @@ def test_an_interrupt_ends_all_of_it(tmp_path: Path, group: bool) -> None:
         start_new_session=True, cwd=tmp_path,
     )  # fmt: skip
     until = time.monotonic() + 30
-    while len(children(process.pid)) < 3 and time.monotonic() < until:  # two of them and multiprocessing's own
+    while len(children(process.pid)) < 2 and time.monotonic() < until:
         time.sleep(0.01)
     family = children(process.pid)
     assert len(family) >= 2
