@@ -212,6 +212,7 @@ def _signal_name(number: int) -> str:
 
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[None]:
+    """Hold SIGINT back, so that a child started meanwhile inherits the mask and leaves the answer to its parent."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
