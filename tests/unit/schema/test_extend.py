@@ -12,6 +12,7 @@ import pytest
 from fl_gen.schema.api_spec import load_api_data
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import SchemaError
+from fl_gen.schema.paths import data_dir
 from fl_gen.schema.vendor_spec import load_vendor
 from unit.schema.samples import API, API_BASE, API_EXTENDS, VENDOR, VENDOR_BASE, VENDOR_EXTENDS
 
@@ -373,3 +374,39 @@ def test_a_broken_base_is_told_by_every_way_in(folder: Path, write: Write) -> No
     with pytest.raises(SchemaError, match="names no parameter of the base"):
         Catalog([folder]).load("chip")
     assert Catalog([folder]).check_base("crt_like")
+
+
+@pytest.mark.parametrize("name", ["nvidia", "corex", "dcu", "musa"])
+def test_a_vendor_with_a_base_is_short(name: str) -> None:
+    text = (data_dir() / "schemas" / "vendors" / name / "vendor.yaml").read_text(encoding="utf-8")
+    assert "\nextends: cuda_like\n" in text
+    content = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert len(content) < 40
+    assert max(map(len, content)) <= 200
+
+
+def test_the_shipped_bases_are_sound_by_themselves() -> None:
+    catalog = Catalog()
+    assert "cuda_like" in catalog.bases()
+    assert [problem for name in catalog.bases() for problem in catalog.check_base(name)] == []
+
+
+def test_a_compiler_error_in_replaced_code_is_placed_in_the_base(tmp_path: Path) -> None:
+    """A header that lacks one name: the report points at the placeholder's column, and at the vendor that extends."""
+    from fl_gen.tasks.sdk_check import check_sdk
+    from fl_gen.workflow import Request
+
+    root = tmp_path / "sdk" / "include"
+    root.mkdir(parents=True)
+    (root / "cuda_runtime_api.h").write_text("typedef enum cudaError { cudaSuccess } cudaError_t;\n")
+    found = check_sdk(Request(vendor="nvidia", sdk=(str(root.parent),)))
+    operation = next(one for one in found.operations if one.name == "memory.pool_retain")
+    (refused,) = operation.rejected
+    message = refused.messages[0]
+    line = Path(message.location.file).read_text(encoding="utf-8").splitlines()[message.location.line - 1]
+    assert message.location.file.endswith("bases/cuda_like/vendor.yaml")
+    assert line[message.location.column - 1 :] == "${runtime}MemPool_t pool = nullptr;"
+    assert message.message == "clang: unknown type name 'cudaMemPool_t'"
+    assert message.location.via is not None
+    assert message.location.via.file.endswith("vendors/nvidia/vendor.yaml")
+    assert "note: the base is extended here" in message.render()

@@ -411,3 +411,34 @@ def test_every_group_has_a_status_domain(write: Write, failure: Failure) -> None
     line = "  blas: {name: cblas, title: CBLAS, headers: [cblas.h], libraries: [cblas]}\n"
     text = VENDOR.replace("types:\n", line + "types:\n")
     assert messages(failure(load_vendor, write(text))) == ["file.yaml:15:9: the group blas has no status domain"]
+
+
+NUMBER = "  version: {header: crt.h, number: CRT_VERSION, divisors: [1000, 10]}\n"
+
+
+def test_a_version_in_one_number_and_macros_to_define(write: Write) -> None:
+    text = VENDOR.replace("  version: null\n", NUMBER + "  defines: [__CRT_PLATFORM__, CRT_LEVEL=2]\n")
+    sdk = load_vendor(write(text)).sdk
+    assert sdk.version is not None
+    assert (sdk.version.number, sdk.version.divisors, sdk.version.major) == ("CRT_VERSION", (1000, 10), None)
+    assert sdk.defines == ("__CRT_PLATFORM__", "CRT_LEVEL=2")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("version: {header: crt.h}", "needs 'major' or 'number'"),
+        ("version: {header: crt.h, number: N}", "'number' needs 'divisors'"),
+        ("version: {header: crt.h, number: N, divisors: [10, 1000]}", "each divisor must be smaller than the one before"),
+        ("version: {header: crt.h, number: N, divisors: [0]}", "an item of 'divisors' must be at least 1, not 0"),
+        ("version: {header: crt.h, number: N, divisors: [10], patch: P}", "one number holds all parts"),
+        ("version: {header: crt.h, number: N, divisors: [10], major: P}", "takes 'major' or 'number', not"),
+        ("version: {header: crt.h, major: N, divisors: [10]}", "'divisors' go with 'number'"),
+        ("defines: ['X(a)=1']", "an item of 'defines' must be a macro to define, not 'X(a)=1'"),
+        ("defines: [\"X=1\\nint y;\"]", "an item of 'defines' must be a macro to define on one line"),
+        ("defines: [X, X]", "'X' stands twice in 'defines'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_version_and_defines(write: Write, failure: Failure, line: str, expected: str) -> None:
+    text = VENDOR.replace("  version: null\n", f"  {line}\n")
+    assert expected in failure(load_vendor, write(text))

@@ -209,6 +209,43 @@ def test_version_macros(mlu: Vendor, neuware: Tree, text: str, version: str | No
     assert find_sdk(mlu, [root], {}).version == version
 
 
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("#define CUDART_VERSION  12090\n", "12.9"),
+        ("#define CUDART_VERSION (13 * 1000 + 50)\n", "13.5"),
+        ("#define CUDART_VERSION 0\n", "0.0"),
+        ("#define CUDART_VERSION x\n", None),
+        ("", None),
+    ],
+)
+def test_a_version_in_one_number(tmp_path: Path, text: str, version: str | None) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "cuda_runtime_api.h").write_text(text)
+    assert find_sdk(Catalog(()).vendor("nvidia"), [tmp_path], {}).version == version
+
+
+def test_an_sdk_in_packages(tmp_path: Path) -> None:
+    """One folder with a folder for each package, as the Python index lays CUDA out."""
+    nvidia = tmp_path / "site-packages" / "nvidia"
+    for path in ("cuda_runtime/include/cuda_runtime_api.h", "nccl/include/nccl.h", "cuda_nvcc/include/crt/host_defines.h",
+                 "cuda_runtime/lib/libcudart.so.12"):  # fmt: skip
+        (nvidia / path).parent.mkdir(parents=True, exist_ok=True)
+        (nvidia / path).write_text("")
+    vendor = Catalog(()).vendor("nvidia")
+    found = find_sdk(vendor, [nvidia], {})
+    assert found.groups_present == ("runtime", "ccl")
+    assert found.include_dirs == tuple(str(nvidia / part / "include") for part in ("cuda_runtime", "cuda_nvcc", "nccl"))
+    assert found.libraries["cudart"] == str(nvidia / "cuda_runtime" / "lib" / "libcudart.so.12")
+    # One level too high or too deep: the hint names the folder from which every package is seen.
+    with pytest.raises(SdkError) as caught:
+        find_sdk(vendor, [nvidia.parent], {})
+    assert caught.value.render().endswith(f"use --sdk {nvidia}")
+    with pytest.raises(SdkError) as caught:
+        find_sdk(vendor, [nvidia / "cuda_runtime" / "include" / "cuda_runtime_api.h"], {})
+    assert caught.value.render().endswith(f"use --sdk {nvidia}")
+
+
 def test_headers_in_memory(mlu: Vendor) -> None:
     memory = {"/__sim__/mlu/include/cnrt.h": (HEADERS / "cnrt.h").read_text()}
     found = find_sdk(mlu, ["/__sim__/mlu"], {}, memory=memory)

@@ -51,6 +51,32 @@ def test_missing_header_of_the_sdk_names_file_and_remedy(sdk: Path, alloc: Probe
     assert f"included from {sdk}/cnnl.h:" in error.render()
 
 
+@pytest.mark.parametrize(
+    ("header", "remedy"),
+    [
+        ("nv/target", "give the folder that holds nv/target too"),
+        ("absent.h", "give the folder that holds absent.h too"),
+        ("no_such_part", "install a C++ compiler"),
+        ("sys/absent.h", "install a C++ compiler"),
+    ],
+)
+def test_the_remedy_tells_a_package_from_a_compiler(sdk: Path, alloc: ProbeItem, header: str, remedy: str) -> None:
+    (sdk / "cnrt.h").write_text(f"#include <{header}>\n" + (sdk / "cnrt.h").read_text())
+    with pytest.raises(SdkHeaderError) as caught:
+        probe([alloc], ["cnrt.h"], [sdk], minimal())
+    assert remedy in caught.value.remedy
+
+
+def test_words_of_cstdint_need_no_header(tmp_path: Path, item: Callable[..., ProbeItem]) -> None:
+    """The vocabulary's types are there though the SDK includes nothing, and are the types that it would have."""
+    (tmp_path / "bare.h").write_text("void take(unsigned long *bytes, unsigned int *number, unsigned long size);\n")
+    params = (("uint64_t *", "bytes"), ("uint32_t *", "number"), ("size_t", "size"))
+    good = item("good", "take(bytes, number, size)", returns="void", params=params)
+    wrong = item("wrong", "take(number, number, size)", returns="void", params=params)
+    found = probe([good, wrong], ["bare.h"], [tmp_path], Shims("none", "", (), {}))
+    assert {name: verdict.ok for name, verdict in found.verdicts.items()} == {"good": True, "wrong": False}
+
+
 def test_error_that_is_not_fatal_means_no_verdict_too(sdk: Path, alloc: ProbeItem) -> None:
     header = sdk / "cnrt.h"
     header.write_text(
