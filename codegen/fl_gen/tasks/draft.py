@@ -30,6 +30,8 @@ from fl_gen.tasks.draft_verify import verified
 from fl_gen.tasks.draft_words import pieces
 from fl_gen.tasks.draft_yaml import Parts, parts_of, vendor_yaml
 
+_SYMBOLS = 5  # functions by which the library of a group is recognised
+
 
 @dataclass(frozen=True)
 class DraftRequest:
@@ -79,7 +81,10 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
     for key in vocabulary.groups:
         if key in prefixes:
             headers = choose_headers(found, declared_in(key, runtime, proposals))
-            chosen, guessed = libraries.of(prefixes[key][0], headers)
+            calls = [some[0] for name, some in proposals.items() if some and runtime.operations[name].group == key]
+            surest = sorted(calls, key=lambda one: -one.confidence)[:_SYMBOLS]
+            symbols = [name for one in surest for name in one.functions if name in sdk.functions]
+            chosen, guessed = libraries.of(prefixes[key][0], headers, symbols)
             groups[key] = GroupDraft(key, prefixes[key], statuses[key], headers, chosen, guessed)
     made = Draft(
         name=request.name,

@@ -67,6 +67,10 @@ def write(operation: Operation, fit: Fit, status: Status, others: dict[str, Stat
     cost = 0.15 if domain is not None else 0.0
     if fit.status_at is not None:
         return _state(operation, fit, status, call, before, cost, domain, survey)
+    # An expression is put where it is needed with any arguments; only a parameter of a function has an address.
+    addressed = any(re.match(r"&|\(.*\)\(?&", argument.code) for argument in fit.arguments)
+    if addressed and not before and not after:
+        return Code(f"return {call};", "body", cost, status=domain)
     if before or after:
         lines = [*before, f"const {status.type} result = {call};", *after, "return result;"]
         return Code("\n".join(lines), "body", cost, status=domain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 from collections import Counter
@@ -20,9 +21,10 @@ from fl_gen.sdk.unit import MAIN_FILE
 from fl_gen.tasks.draft_model import Constant
 
 _LIBRARY = re.compile(r"lib([A-Za-z0-9_][A-Za-z0-9_.+-]*?)\.(?:so|a|dylib)(?:\.[0-9.]+)?")
-_FOLDERS = ("lib64", "lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
+_FOLDERS = ("lib64", "lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "so")
 _LIKE = 0.5  # likeness of a library's name to a group's
 _MOST_LIBRARIES = 4000
+_MOST_BYTES = 1 << 30  # of a library in which symbols are looked for
 _NUMBER = re.compile(r"=\s*\(?\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9]+))[uUlL]*\s*\)?\s*$")
 
 
@@ -39,19 +41,17 @@ def choose_headers(found: Discovered, declared: Mapping[str, int]) -> tuple[str,
     reads: dict[str, frozenset[str] | None] = {}
     while wanted:
         header = wanted.most_common(1)[0][0]
-        options = [header, *(one for one in found.own_headers if one not in chosen)]
         best: tuple[int, int, str] | None = None
-        for at, option in enumerate(options):
+        for option in (header, *(one for one in found.own_headers if one not in chosen)):
             if option not in reads:
                 reads[option] = _reads(option, found)
             names = reads[option]
             if names is None or header not in names:
                 continue
             key = (-sum(count for name, count in wanted.items() if name in names), len(names), option)
-            if best is None or key < best:
-                best = key
-            if at == 0 and set(wanted) <= names:
-                break
+            best = key if best is None or key < best else best
+            if option == header:
+                break  # it can be included alone
         if best is None:
             del wanted[header]
             continue
@@ -97,21 +97,35 @@ def variables(found: Discovered, sdk: Sdk) -> dict[str, Constant]:
 
 @dataclass(frozen=True)
 class Libraries:
-    """The libraries below the roots: names as a linker takes them, and the folders, relative to a root."""
+    """The libraries below the roots: files by the name that a linker takes, and the folders, relative to a root."""
 
-    names: tuple[str, ...]
+    files: Mapping[str, str]
     folders: tuple[str, ...]
 
-    def of(self, prefix: str, headers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
-        """The library of a group by its functions' prefix and its headers, and whether that is only a guess."""
-        words = [prefix, *(Path(header).stem for header in headers)]
-        best: tuple[float, int, str] | None = None
-        for name in self.names:
+    def of(self, prefix: str, headers: Iterable[str], functions: Sequence[str]) -> tuple[tuple[str, ...], bool]:
+        """The library of a group, and whether that is only a guess.
+
+        It is the one with the functions among its symbols; of several, and of libraries that cannot be read,
+        the one whose name is most like the functions' prefix and the headers.
+        """
+        words = [re.sub(r"[^a-z0-9]", "", word.lower()) for word in (prefix, *(Path(name).stem for name in headers))]
+        scored = []
+        for name, path in self.files.items():
             plain = re.sub(r"[^a-z0-9]", "", name.lower())
-            score = max(_likeness(plain, re.sub(r"[^a-z0-9]", "", word.lower())) for word in words)
-            if score >= _LIKE and (best is None or (score, -len(name)) > best[:2]):
-                best = (score, -len(name), name)
-        return ((best[2],), False) if best is not None else ((prefix,), True)
+            likeness = max(_likeness(plain, word) for word in words)
+            has = bool(functions) and _has_symbols(path, functions)
+            if has or likeness >= _LIKE:
+                scored.append((has, likeness, -len(name), name))
+        return ((max(scored)[3],), False) if scored else ((prefix,), True)
+
+
+def _has_symbols(path: str, functions: Sequence[str]) -> bool:
+    """Whether a library's tables of names hold each of the functions."""
+    try:
+        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            return len(text) <= _MOST_BYTES and all(text.find(b"\0%s\0" % name.encode()) >= 0 for name in functions)
+    except (OSError, ValueError):  # unreadable, or empty
+        return False
 
 
 def _likeness(name: str, word: str) -> float:
@@ -121,7 +135,7 @@ def _likeness(name: str, word: str) -> float:
 
 def find_libraries(roots: Sequence[Path | str], include_dirs: Sequence[str]) -> Libraries:
     """Libraries in the usual folders of the roots, and beside the include folders."""
-    names: dict[str, None] = {}
+    files: dict[str, str] = {}
     folders: dict[str, None] = {}
     for root in roots:
         base = os.path.abspath(os.path.expanduser(os.fspath(root)))
@@ -132,20 +146,20 @@ def find_libraries(roots: Sequence[Path | str], include_dirs: Sequence[str]) -> 
                 found = _libraries_in(path)
                 if found:
                     folders[os.path.relpath(path, base)] = None
-                    names.update(dict.fromkeys(found))
-    return Libraries(tuple(names), tuple(folders))
+                    files.update({name: file for name, file in found.items() if name not in files})
+    return Libraries(files, tuple(folders))
 
 
-def _libraries_in(folder: str) -> list[str]:
-    found: dict[str, None] = {}
+def _libraries_in(folder: str) -> dict[str, str]:
+    found: dict[str, str] = {}
     try:
         with os.scandir(folder) as scan:
             for number, entry in enumerate(scan):
                 match = _LIBRARY.fullmatch(entry.name)
-                if match is not None:
-                    found[match.group(1)] = None
+                if match is not None and entry.is_file():
+                    found.setdefault(match.group(1), entry.path)
                 if number >= _MOST_LIBRARIES:
                     break
     except OSError:
-        return []
-    return sorted(found)
+        return {}
+    return dict(sorted(found.items()))

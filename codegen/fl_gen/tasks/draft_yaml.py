@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fl_gen.schema.name import Name
 from fl_gen.schema.runtime import Operation, Runtime
 from fl_gen.tasks.draft_model import Constant, Draft, GroupDraft, Proposal
 from fl_gen.tasks.draft_rank import LEAST
@@ -77,7 +78,8 @@ def vendor_yaml(draft: Draft, runtime: Runtime, parts: Parts) -> str:
     lines += ["", "types:"]
     for name, type_ in draft.types.items():
         if runtime.types[name].group in parts.groups:
-            lines.append(f"  {name}: [{_text(type_.type)}]{_comment(str(type_.at)) if type_.at else ''}")
+            spelled = _global(type_.type, parts.groups[runtime.types[name].group])
+            lines.append(f"  {name}: [{_text(spelled)}]" + (f" # {type_.at}" if type_.at else ""))
     lines += ["", "statuses:"]
     macros = _macro_names(draft, parts)
     for key, group in parts.groups.items():
@@ -285,5 +287,6 @@ def _plain(path: str) -> str:
     return path if all(c.isalnum() or c in "_./+-" for c in path) and path[0] not in "-." else json.dumps(path)
 
 
-def _comment(text: str) -> str:
-    return f" # {text}"
+def _global(type_: str, group: GroupDraft) -> str:
+    """A type's name, from the global namespace if a generated class named after the group could have the same name."""
+    return f"::{type_}" if type_.startswith(Name.of(group_name(group)).pascal) else type_
