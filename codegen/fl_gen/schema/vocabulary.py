@@ -58,6 +58,7 @@ class OperationPhrases:
     phrases: tuple[str, ...]
     apart: tuple[str, ...]
     constant: str | None
+    needs: str | None
     location: Location
 
 
@@ -82,6 +83,7 @@ class Vocabulary:
     words: Table[tuple[str, ...]]
     compounds: Table[str]
     weights: Table[float]
+    actions: tuple[str, ...]
     groups: Table[GroupHints]
     types: Table[TypePhrases]
     statuses: StatusPhrases
@@ -124,6 +126,7 @@ _OPERATION = Record(
     {
         "phrases": Field(ListOf(_PHRASE), "of functions that do it, best first", ()),
         "apart": Field(ListOf(_PHRASE), "words that make a function one of another operation", ()),
+        "needs": Field(OPERATION, "operation without which this one is not bound", None),
         "constant": Field(Str("a constant", "[a-z_]+ [a-z_]+", "a kind and a value"), "constant that answers it", None),
     },
 )
@@ -145,6 +148,7 @@ SPEC = Record(
         "words": Field(MapOf(_PHRASE, _WORDS), "synonyms of a word"),
         "compounds": Field(MapOf(_SPELLED, _PHRASE), "pieces of names that stand for several words"),
         "weights": Field(MapOf(_SPELLED, _WEIGHT), "how much a word tells, from 0 to 1; 1 where nothing is said"),
+        "actions": Field(ListOf(_PHRASE), "words of what a function does"),
         "groups": Field(MapOf(Choice(GROUPS), _GROUP), "hints of each group"),
         "types": Field(MapOf(WORD, _TYPE), "phrases of portable types"),
         "statuses": Field(_STATUS, "phrases of statuses"),

@@ -100,6 +100,7 @@ def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Dr
         tradition=tradition,
         skipped=tuple(f"{one.name}: {one.reason}" for one in found.skipped),
         macros=frozenset(sdk.macros),
+        needs={name: one.needs for name, one in vocabulary.operations.items() if one.needs is not None},
     )
     return verified(made, runtime, found)
 

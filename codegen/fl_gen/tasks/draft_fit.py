@@ -98,7 +98,7 @@ class Fitter:
                     order = 0.001 * abs(row - column)
                     table[row][column] = argument.cost + self._name_cost(want, param, operation) + order
             for column in range(len(given), size):
-                table[row][column] = self._missed(want)
+                table[row][column] = self._missed(want, operation)
         fillers = [self._filler(param, operation, wanted) for _, param in given]
         for row in range(len(wanted), size):
             for column, filler in enumerate(fillers):
@@ -177,7 +177,7 @@ class Fitter:
         if (
             mine.endswith("*")
             and canonical.endswith("*")
-            and mine[:-1] in _INTEGERS_SQUEEZED
+            and mine[:-1] in _INTEGERS_SQUEEZED - {"char"}
             and canonical[:-1] in _INTEGERS_SQUEEZED
         ):
             type_ = _tidy(param.type.rstrip().removesuffix("*"))
@@ -226,7 +226,9 @@ class Fitter:
         claimed = any(plain in names for one, names in self._names.items() if one != want.name)
         return _OTHER_NAME if claimed else _UNLIKE_NAME
 
-    def _missed(self, want: Param) -> float:
+    def _missed(self, want: Param, operation: Operation) -> float:
+        if want.name in operation.name.split("_"):
+            return _MISSED_ELSE  # it is what the operation is about, as flags of create_with_flags
         return _MISSED.get(want.name, _MISSED_ELSE if not want.type.endswith("*") else 0.8)
 
     # -- what the operation does not say ------------------------------------------------------------------------------

@@ -117,3 +117,4 @@ class Draft:
     skipped: tuple[str, ...] = ()
     macros: frozenset[str] = frozenset()
     unverified: str = ""
+    needs: Mapping[str, str] = field(default_factory=dict)

@@ -86,6 +86,8 @@ class Ranking:
                 notes = [*code.notes]
                 if fit.missed:
                     notes.append(f"no argument takes {' and '.join(fit.missed)}")
+                if "send_buffer" in fit.missed:
+                    notes.append("it works in place: write a body that brings the root's data into recv_buffer first")
                 found.append(
                     Proposal(
                         operation=operation.name,

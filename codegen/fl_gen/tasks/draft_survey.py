@@ -60,7 +60,7 @@ class Survey:
         self.words = Words(vocabulary)
         self._likeness: dict[tuple[str, str], float] = {}
 
-    def name_words(self, name: str, kept: Sequence[str] = ()) -> Counter[str]:
+    def name_words(self, name: str) -> Counter[str]:
         """The words of a name without its first piece."""
         return self.words.words(pieces(name)[1:])
 
@@ -72,7 +72,7 @@ class Survey:
             if phrases is None:
                 return 0.0
             words = self.name_words(self.surface.aliases.get(function.name, function.name))
-            found = self.words.best(words, phrases.phrases)
+            found = self.words.best_call(words, phrases.phrases)
             if any(all(word in words for word in self.words.phrase(apart)) for apart in phrases.apart):
                 found *= 0.5
             self._likeness[key] = found

@@ -12,6 +12,7 @@ from fl_gen.schema.vocabulary import Vocabulary
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LATER = 0.03  # what a later phrase of a list costs
 _NUMBER = 0.2  # weight of a number that no phrase expects, as of _v2
+_CONTRADICTS = 0.6  # what is left of a likeness when the name does something that the phrase does not
 _LONGEST = 3  # pieces that a compound may be made of, as h2d
 
 
@@ -32,6 +33,7 @@ class Words:
                 self._synonyms[tuple(synonym.split())] = tuple(word.split())
         self._known = {word for words in self._synonyms.values() for word in words} | set(vocabulary.weights)
         self._weights = dict(vocabulary.weights)
+        self._actions = frozenset(vocabulary.actions)
         self._phrases: dict[str, Counter[str]] = {}
         self._names: dict[tuple[str, ...], Counter[str]] = {}
 
@@ -96,21 +98,30 @@ class Words:
             return self._weights[word]
         return _NUMBER if word.isdecimal() else 1.0
 
-    def likeness(self, words: Counter[str], phrase: Counter[str], extra: float = 1.0) -> float:
-        """From 0 to 1: twice the weight that both share over the weight of both (Dice's coefficient).
-
-        `extra` multiplies what words weigh that only the name has.
-        """
+    def likeness(self, words: Counter[str], phrase: Counter[str]) -> float:
+        """From 0 to 1: twice the weight that both share over the weight of both (Dice's coefficient)."""
         shared = sum(self.weight(word) * min(count, phrase[word]) for word, count in words.items() if word in phrase)
         if not shared:
             return 0.0
         wanted = sum(self.weight(word) * count for word, count in phrase.items())
         rest = sum(self.weight(word) * max(0, count - phrase[word]) for word, count in words.items())
-        return 2 * shared / (wanted + shared + extra * rest)
+        return 2 * shared / (wanted + shared + rest)
 
-    def best(self, words: Counter[str], phrases: Iterable[str], extra: float = 1.0) -> float:
+    def likeness_of_call(self, words: Counter[str], phrase: Counter[str]) -> float:
+        """The likeness of a function's name, which a word of another action spoils."""
+        other = any(word in self._actions and word not in phrase for word in words)
+        return self.likeness(words, phrase) * (_CONTRADICTS if other else 1.0)
+
+    def best_call(self, words: Counter[str], phrases: Iterable[str]) -> float:
+        """As `best`, for the name of a function."""
+        return max(
+            (self.likeness_of_call(words, self.phrase(one)) * (1 - _LATER * at) for at, one in enumerate(phrases)),
+            default=0.0,
+        )
+
+    def best(self, words: Counter[str], phrases: Iterable[str]) -> float:
         """The best likeness to one of several phrases; a later one counts a little less."""
         return max(
-            (self.likeness(words, self.phrase(one), extra) * (1 - _LATER * at) for at, one in enumerate(phrases)),
+            (self.likeness(words, self.phrase(one)) * (1 - _LATER * at) for at, one in enumerate(phrases)),
             default=0.0,
         )

@@ -44,6 +44,9 @@ def parts_of(draft: Draft, runtime: Runtime) -> Parts:
             candidates[name] = [best]
         elif operation.required and operation.group in groups and operation.group != "runtime":
             left_out[operation.group] = name
+    for name, needed in draft.needs.items():
+        if name in candidates and needed not in candidates:
+            del candidates[name]
     for key in left_out:
         del groups[key]
     candidates = {name: found for name, found in candidates.items() if runtime.operations[name].group in groups}
@@ -95,7 +98,9 @@ def vendor_yaml(draft: Draft, runtime: Runtime, parts: Parts) -> str:
         if name.partition(".")[0] != area:
             lines += [""] if area else []
             area = name.partition(".")[0]
-        lines += _binding(operation, draft.proposals.get(name, ()), parts.candidates.get(name, ()))
+        lines += _binding(
+            operation, draft.proposals.get(name, ()), parts.candidates.get(name, ()), draft.needs.get(name, "")
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -222,12 +227,14 @@ def _autocast(draft: Draft) -> str:
 # -- bindings ---------------------------------------------------------------------------------------------------------
 
 
-def _binding(operation: Operation, proposals: Sequence[Proposal], candidates: Sequence[Proposal]) -> list[str]:
+def _binding(
+    operation: Operation, proposals: Sequence[Proposal], candidates: Sequence[Proposal], needed: str
+) -> list[str]:
     name = operation.name
     others = [one for one in proposals if one not in candidates and one.confidence >= _LEAST_TOLD][:_ALTERNATIVES]
     following = ", ".join(f"{' + '.join(one.functions)} ({one.confidence:.2f})" for one in others)
     if not candidates:
-        said = f"{name}: {_why_not(proposals)}"
+        said = f"{name}: {_why_not(proposals, needed)}"
         if operation.strategy is not None:
             said += f"; strategy {operation.strategy.name}: {operation.strategy.doc}"
         elif operation.required:
@@ -255,7 +262,7 @@ def _verdict(one: Proposal) -> str:
     return f"NOT verified: {one.refused}" if one.refused else "not verified"
 
 
-def _why_not(proposals: Sequence[Proposal]) -> str:
+def _why_not(proposals: Sequence[Proposal], needed: str) -> str:
     if not proposals:
         return "nothing in the headers is like it"
     one = proposals[0]
@@ -264,7 +271,9 @@ def _why_not(proposals: Sequence[Proposal]) -> str:
         return f"left out: {what} wants {' and '.join(one.holes)}, which the operation does not give"
     if one.confidence < LEAST:
         return f"nothing in the headers is like it enough; nearest {what}"
-    return f"left out: {what} is refused: {one.refused}"
+    if one.refused:
+        return f"left out: {what} is refused: {one.refused}"
+    return f"left out: {what} does not go without {needed}"
 
 
 def _wrapped(text: str) -> list[str]:
