@@ -23,7 +23,7 @@ from fl_gen.workflow import Request, generate
 from .building import BUILD, CACHE, ROOT, environment, lock, run, succeed, tool
 
 FRAMEWORK = ROOT / "tests" / "hosts" / "infinitrain"
-HOST = BUILD / "shapes" / "host"
+HOST = BUILD / "shapes" / "host"  # compiled with g++, without sanitizers
 HOST_SOURCES = (
     "src/core/ccl/ccl.cc",
     "src/core/privateuse1_backend.cc",
@@ -84,6 +84,9 @@ class Shape:
     vendor: str
     folder: Path
     backend: Backend
+    host: Path
+    compiler: str
+    sanitize: str
 
     @property
     def generated(self) -> Path:
@@ -110,33 +113,55 @@ class Shape:
         return text
 
 
-def host(compiler: str) -> list[Path]:
+def host_folder(compiler: str, sanitize: str) -> Path:
+    """Where the framework's host is compiled with that compiler; sanitizers as for -fsanitize=, or none."""
+    parts = [name for name in (Path(compiler).name, sanitize.replace(",", "+")) if name not in ("g++", "")]
+    return HOST.with_name("-".join(["host", *parts]))
+
+
+def flags_of(sanitize: str) -> str:
+    extra = [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-g1", "-fno-sanitize-recover=undefined"]
+    return " ".join([FLAGS, *extra]) if sanitize else FLAGS
+
+
+def host(compiler: str, sanitize: str = "") -> list[Path]:
     """The objects of the framework's host, and beside them its contract headers and the precompiled header."""
-    with lock("shapes-host"):
-        HOST.mkdir(parents=True, exist_ok=True)
+    folder = host_folder(compiler, sanitize)
+    with lock(f"shapes-{folder.name}"):
+        folder.mkdir(parents=True, exist_ok=True)
         interface = load_interface(data_dir() / "schemas" / "frameworks" / "infinitrain" / "interface.yaml")
-        write_contract(render_contract(interface), HOST / "contract")
+        write_contract(render_contract(interface), folder / "contract")
         names = "\n".join(
             f"REGISTER_KERNEL(infini_train::Device::DeviceType::kPrivateUse1, {name}, NoKernel)"
             for name in interface.kernels.required
         )
-        _write(HOST / "kernels.cc", KERNELS.format(registrations=names))
-        _write(HOST / "shapes.h", PRECOMPILED)
-        lines = [f"cxx = {compiler}", f"flags = {FLAGS} -I{FRAMEWORK} -I{HOST / 'contract'}", RULES]
-        lines.append(f"build shapes.h.gch: pch {HOST / 'shapes.h'}")
-        sources = [*(FRAMEWORK / source for source in HOST_SOURCES), HOST / "kernels.cc"]
-        objects = [HOST / f"{source.stem}.o" for source in sources]
+        _write(folder / "kernels.cc", KERNELS.format(registrations=names))
+        _write(folder / "shapes.h", PRECOMPILED)
+        flags = flags_of(sanitize)
+        lines = [f"cxx = {compiler}", f"flags = {flags} -I{FRAMEWORK} -I{folder / 'contract'}", RULES]
+        lines.append(f"build shapes.h.gch: pch {folder / 'shapes.h'}")
+        sources = [*(FRAMEWORK / source for source in HOST_SOURCES), folder / "kernels.cc"]
+        objects = [folder / f"{source.stem}.o" for source in sources]
         lines += [f"build {made.name}: cc {source}" for source, made in zip(sources, objects, strict=True)]
-        _write(HOST / "build.ninja", "\n".join(lines) + "\n")
-        succeed([tool("ninja"), "-C", HOST], timeout=600)
+        _write(folder / "build.ninja", "\n".join(lines) + "\n")
+        succeed([tool("ninja"), "-C", folder], timeout=600)
     return objects
 
 
-def build_shape(vendor: str, version: str = "", schemas: Sequence[Path] = (), programs: Sequence[str] = ()) -> Shape:
+def build_shape(
+    vendor: str,
+    version: str = "",
+    schemas: Sequence[Path] = (),
+    programs: Sequence[str] = (),
+    *,
+    compiler: str = "g++",
+    sanitize: str = "",
+) -> Shape:
     """Generate the backend of `vendor` on its simulated SDK, compile it with `programs` (names of generated tests)."""
-    compiler, key = tool("g++"), "-".join(part for part in (vendor, version) if part)
+    key = "-".join(part for part in (vendor, version, sanitize.replace(",", "+")) if part)
+    compiler = tool(compiler)
     folder = BUILD / "shapes" / key
-    objects = host(compiler)
+    objects = host(compiler, sanitize)
     with lock(f"shape-{key}"):
         request = Request(
             vendor=vendor,
@@ -146,32 +171,35 @@ def build_shape(vendor: str, version: str = "", schemas: Sequence[Path] = (), pr
             cache=CACHE,
         )
         outcome = generate(request, overwrite=True)
-        shape = Shape(vendor, folder, outcome.prepared.resolved.backend)
+        backend = outcome.prepared.resolved.backend
+        shape = Shape(vendor, folder, backend, host_folder(compiler, sanitize), compiler, sanitize)
         catalog = Catalog(schemas)
         path = catalog.api_path(vendor)
         assert path is not None
         api = load_api(path, catalog.folders)
-        build_sim_sdk(
-            api, version or None, folder / "sdk", SimBuildOptions(compiler=compiler, tool="compiler", cache=CACHE)
-        )
-        _build(shape, compiler, objects, programs)
+        options = SimBuildOptions(compiler=compiler, sanitize=sanitize, tool="compiler", cache=CACHE)
+        build_sim_sdk(api, version or None, folder / "sdk", options)
+        _build(shape, objects, programs)
     return shape
 
 
-def _build(shape: Shape, compiler: str, objects: Sequence[Path], programs: Sequence[str]) -> None:
-    backend, generated = shape.backend, shape.generated
+def _build(shape: Shape, objects: Sequence[Path], programs: Sequence[str]) -> None:
+    backend, generated, base = shape.backend, shape.generated, flags_of(shape.sanitize)
     layout = backend.vendor.sdk
     sdk = shape.folder / "sdk"
     libraries = [library for group in backend.sdk.groups for library in backend.vendor.groups[group].libraries]
     folders = [sdk / name for name in layout.library if (sdk / name).is_dir()]
     defines = [f"-DUSE_{backend.vendor.groups['ccl'].name.upper}"] if backend.has_group("ccl") else []
-    flags = [FLAGS, *defines, "-include", str(HOST / "shapes.h"), "-Winvalid-pch", f"-I{generated / 'src'}"]
-    flags += [f"-I{generated / 'include'}", f"-I{generated / 'tests'}", f"-I{FRAMEWORK}", f"-I{HOST / 'contract'}"]
+    flags = [base, *defines, "-include", str(shape.host / "shapes.h"), "-Winvalid-pch", f"-I{generated / 'src'}"]
+    flags += [f"-I{generated / 'include'}", f"-I{generated / 'tests'}", f"-I{FRAMEWORK}"]
+    flags.append(f"-I{shape.host / 'contract'}")
     flags += [f"-isystem {sdk / name}" for name in layout.include if (sdk / name).is_dir()]
     libs = (
         [f"-L{path} -Wl,-rpath,{path}" for path in folders] + [f"-l{name}" for name in libraries] + ["-lgtest -lglog"]
     )
-    lines = [f"cxx = {compiler}", f"flags = {' '.join(flags)}", f"libs = {' '.join(libs)}", RULES]
+    if shape.sanitize:
+        libs.append(f"-fsanitize={shape.sanitize}")
+    lines = [f"cxx = {shape.compiler}", f"flags = {' '.join(flags)}", f"libs = {' '.join(libs)}", RULES]
     parts = []
     for source in sorted(p for p in (generated / "src").rglob("*.cc") if "kernels" not in p.parts):
         parts.append(f"{source.stem}.o")
