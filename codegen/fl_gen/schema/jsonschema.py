@@ -27,6 +27,12 @@ def _runtime() -> Record:
     return SPEC
 
 
+def _vocabulary() -> Record:
+    from .vocabulary import SPEC
+
+    return SPEC
+
+
 def _vendor() -> Record:
     from .vendor_spec import SPEC
 
@@ -60,6 +66,7 @@ def _kernels() -> Record:
 # kind -> (declaration, title, where such files are, relative to a schema folder or a repository)
 _KINDS: dict[str, tuple[Callable[[], Record], str, str]] = {
     "runtime": (_runtime, "the portable vocabulary of fl-gen", "runtime.yaml"),
+    "vocabulary": (_vocabulary, "the words that SDKs make their names of, for fl-gen", "vocabulary.yaml"),
     "vendor": (_vendor, "a vendor of fl-gen", "vendors/*/vendor.yaml"),
     "api": (_api, "prototypes of a vendor's SDK for fl-gen", "vendors/*/api.yaml"),
     "interface": (_interface, "a framework of fl-gen", "frameworks/*/interface.yaml"),

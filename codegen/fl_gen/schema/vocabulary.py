@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from .frozen import frozen
 from .location import Location
 from .runtime import GROUPS
-from .scalars import DOC, OPERATION, WORD, Choice, Int, Str
+from .scalars import DOC, OPERATION, WORD, Choice, Int, Positive, Str
 from .spec import Field, ListOf, MapOf, Record, validate
 from .values import Table
 from .yaml_loader import load
@@ -17,7 +17,6 @@ _PHRASE = Str("a phrase", "[a-z0-9]+(?: [a-z0-9]+)*", "lower case words with one
 _PHRASES = ListOf(_PHRASE, at_least=1)
 _WORDS = ListOf(Str("a word", "[a-z0-9_]+(?: [a-z0-9]+)*", "lower case"), at_least=0)
 _ARGUMENT = Str("an argument's name", "[a-z0-9_]+", "lower case letters, digits and _")
-_WEIGHT = Str("a weight", "[01](?:\\.[0-9]+)?", "from 0 to 1", refine=float)
 _SPELLED = Str("a piece of a name", "[a-z0-9_]+", "lower case letters and digits")
 
 
@@ -147,7 +146,7 @@ SPEC = Record(
         "schema": Field(Int(1, 1), "version of this format", name="version"),
         "words": Field(MapOf(_PHRASE, _WORDS), "synonyms of a word"),
         "compounds": Field(MapOf(_SPELLED, _PHRASE), "pieces of names that stand for several words"),
-        "weights": Field(MapOf(_SPELLED, _WEIGHT), "how much a word tells, from 0 to 1; 1 where nothing is said"),
+        "weights": Field(MapOf(_SPELLED, Positive()), "how much a word tells, up to 1; 1 where nothing is said"),
         "actions": Field(ListOf(_PHRASE), "words of what a function does"),
         "groups": Field(MapOf(Choice(GROUPS), _GROUP), "hints of each group"),
         "types": Field(MapOf(WORD, _TYPE), "phrases of portable types"),

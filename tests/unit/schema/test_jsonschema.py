@@ -23,11 +23,13 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.schema.runtime import load_runtime
 from fl_gen.schema.spec import raise_problems
 from fl_gen.schema.vendor_spec import load_vendor
+from fl_gen.schema.vocabulary import load_vocabulary
 from fl_gen.schema.yaml_loader import load, loads
 from unit.schema.samples import API, API_BASE, API_EXTENDS, KERNELS, OPS, RUNTIME, VENDOR, VENDOR_BASE, VENDOR_EXTENDS
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "runtime": load_runtime,
+    "vocabulary": load_vocabulary,
     "vendor": load_vendor,
     "api": load_api_data,
     "interface": load_interface,
@@ -46,6 +48,7 @@ def sound_base(path: Path, kind: str) -> None:
 SCHEMAS = data_dir() / "schemas"
 INTERFACE = (SCHEMAS / "frameworks" / "infinitrain" / "interface.yaml").read_text(encoding="utf-8")
 SAMPLES = {"runtime": RUNTIME, "vendor": VENDOR, "ops": OPS, "api": API, "kernels": KERNELS, "interface": INTERFACE}
+SAMPLES["vocabulary"] = (SCHEMAS / "vocabulary.yaml").read_text(encoding="utf-8")
 SAMPLES |= {"vendor-base": VENDOR_BASE, "api-base": API_BASE}
 SHIPPED = [(kind, path) for kind in KINDS for path in sorted(SCHEMAS.glob(pattern(kind)))]
 VALIDATORS = {kind: jsonschema.Draft202012Validator(export(kind)) for kind in KINDS}
@@ -116,7 +119,7 @@ def trimmed(node: Any) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_wrong_is_refused_by_both(kind: str, tmp_path: Path) -> None:
     data = plain_data(loads(SAMPLES[kind]))
-    data = trimmed(data) if kind == "interface" else data
+    data = trimmed(data) if kind in ("interface", "vocabulary") else data
     path = tmp_path / "crt_like" / "file.yaml"
     path.parent.mkdir()
     tried = 0
