@@ -6,6 +6,7 @@ the collectives are built: what they hold is CANN's shape, and the kernels are a
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -16,40 +17,55 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.sdk_check import SdkCheck, check_sdk
 from fl_gen.workflow import Request, resolve_request
 
-from .building import Variant, backend_build
-from .results import Programs, declared_suites, run_ctest
+from .building import BUILD, CLANG, environment, lock, run, succeed, tool
+from .shape_building import build_shape
 
 SHIPPED = data_dir() / "schemas" / "vendors" / "ascend"
 PROGRAMS = ("test_runtime", "test_hccl")
 NEWEST, MIDDLE, OLDEST = "9.1.0", "8.5.0", "8.0.0"
 NO_DEATH = "-*DeathTest.*:*RefusalTest.*:*FailureTest.*"
-DEATH = re.compile("(Death|Refusal|Failure)Test$")
 ASAN = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
 # Death tests start the program again each time: they run once, without a sanitizer.
-RUNS = {
-    "newest": (Variant("ascend"), "", {}),
-    "oldest-asan": (Variant("ascend", "clang++-16", "address,undefined", OLDEST), NO_DEATH, ASAN),
+RUNS: dict[str, tuple[str, str, str, dict[str, str]]] = {
+    "newest": (NEWEST, "g++", "", {}),
+    "oldest-asan": (OLDEST, CLANG, "address,undefined", {"GTEST_FILTER": NO_DEATH, **ASAN}),
 }
-
-
-def results(name: str) -> Programs:
-    variant, cases, settings = RUNS[name]
-    for program in PROGRAMS:
-        built = backend_build(variant, program)
-    return run_ctest(built, "ascend", programs=f"^({'|'.join(PROGRAMS)})$", cases=cases, **settings)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(f"ascend-{name}")) for name in RUNS])
 def test_the_backend_compiles_without_a_warning_and_runs(name: str) -> None:
-    run = results(name)
-    assert run.exits == dict.fromkeys(PROGRAMS, "Passed"), run.output[-6000:]
-    assert [case for case in run.cases if case.outcome != "passed"] == []
-    suites = {case.suite for case in run.cases}
-    expected = {suite for suite, program in declared_suites("ascend") if program in PROGRAMS}
-    assert suites >= {suite for suite in expected if not (RUNS[name][1] and DEATH.search(suite))}
+    version, compiler, sanitize, settings = RUNS[name]
+    shape = build_shape("ascend", version, programs=PROGRAMS, compiler=compiler, sanitize=sanitize)
+    for program in PROGRAMS:
+        shape.check(program, devices=8, **settings)  # the most that a test asks for
+
+
+def test_the_selftest_passes_and_runs_operators_of_two_calls() -> None:
+    shape = build_shape("ascend", NEWEST, programs=PROGRAMS)
+    build = BUILD / "selftest-ascend"
+    with lock("selftest-ascend"):
+        succeed(
+            [
+                *(tool("cmake"), "-G", "Ninja", "-S", shape.generated / "selftest", "-B", build),
+                f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+                f"-DCMAKE_CXX_COMPILER={tool('g++')}",
+                f"-DINFINITRAIN_ASCEND_SDK_ROOT={shape.folder / 'sdk'}",
+                *("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O0 -Wall -Wextra -Werror"),
+            ]
+        )
+        succeed([tool("ninja"), "-C", build])
+    settings = {"FL_SIM_DEVICES": "2", "FL_SIM_LEAKS": "fail", "FL_SIM_QUIET": "1"}
+    result = run([build / "ascend_selftest"], env=environment(**settings), timeout=300)
+    told = json.loads(result.stdout)
+    checks = {check["name"]: (check["result"], check["detail"]) for check in told["checks"]}
+    assert result.returncode == 0, result.stderr
+    assert {name: end for name, end in checks.items() if end[0] == "fail"} == {}
+    casts = [name for name in checks if "cast" in name]
+    assert casts
+    assert {checks[name][0] for name in casts} == {"pass"}
 
 
 def check(version: str, *folders: Path) -> SdkCheck:
