@@ -201,6 +201,7 @@ class KernelComparison:
     def _new(self, name: str, registered: Sequence[Registered], function: Signature) -> Finding:
         devices = sorted({one.device or "a device" for one in registered})
         calls = len(self._called.get(name, ()))
+        file = f"ops/{self._category(registered)}.yaml"
         means = "no generated backend has it"
         means += f", and {_times(calls, 'call')} of it in the tree would end the program" if calls else ""
         if _HOST not in devices:
@@ -208,12 +209,10 @@ class KernelComparison:
             hand += "and write its host code, or leave it to native kernels"
             edits: tuple[Edit, ...] = ()
         else:
-            stem = Path(self._source(registered)).stem
-            file = re.sub(r"[^a-z0-9_]", "_", stem.lower()) or "other"
-            if not file[0].isalpha():
-                file = f"ops_{file}"
             hand = ""
-            edits = (Edit("op", f"ops/{file}.yaml", (), self._entry(name, function, self._source(registered))),)
+            edits = (Edit("op", file, (), self._entry(name, function, self._source(registered))),)
+        files = self._framework.files
+        beside = next((one.location for one in files if os.path.basename(one.location.file) == file[4:]), None)
         return Finding(
             "kernel-new",
             "error" if calls else "warning",
@@ -221,10 +220,15 @@ class KernelComparison:
             f"{name}, {_text(function)}, is registered for {' and '.join(devices)} and not in the schema",
             means,
             self._locate(registered[0].place),
-            None,
+            beside,
             edits,
             hand,
         )
+
+    def _category(self, registered: Sequence[Registered]) -> str:
+        """The category of a new kernel: its source's name, as categories are spelled."""
+        word = re.sub(r"[^a-z0-9_]", "_", Path(self._source(registered)).stem.lower())
+        return word if word[:1].isalpha() else f"ops_{word}"
 
     def _source(self, registered: Sequence[Registered]) -> str:
         place = registered[0].function.place if registered[0].function is not None else registered[0].place

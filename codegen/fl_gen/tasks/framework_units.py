@@ -39,7 +39,7 @@ def precompile(source: Tree, target: str) -> None:
     """Write the headers that most sources include, precompiled, to `target`. Errors in them are the sources' own."""
     names = [*source.common, *source.headers]
     lines = [f"#if __has_include(<{name}>)\n#include <{name}>\n#endif\n" for name in names]
-    arguments = ["-x", "c++-header", "-fpch-instantiate-templates", *source.flags]
+    arguments = ["-x", "c++-header", *source.flags]
     clang.save(clang.parse(_PREFIX, "".join(lines).encode(), arguments, source.memory, precompile=True), target)
 
 
@@ -64,7 +64,8 @@ def read_unit(job: Job, file: str) -> UnitRead:
     """The registrations and calls in a source. One that cannot be read says so."""
     try:
         text = job.tree.text(file)
-        parsed = clang.parse(file, text, _arguments(job, file), job.tree.memory)
+        # Parsed as a beginning of a unit: libclang then leaves out the instantiations at its end, half of the time.
+        parsed = clang.parse(file, text, _arguments(job, file), job.tree.memory, precompile=True)
     except (SdkError, OSError) as error:
         return UnitRead(file, unread=str(error).splitlines()[0])
     return _Reader(job, file, text.decode("utf-8", "replace"), parsed).read()
@@ -108,7 +109,7 @@ class _Reader:
     def _lost(self) -> Iterator[tuple[Place, str]]:
         """Uses of a registering macro without a registration: behind an error, or left out by the preprocessor."""
         known = {one.place.line for one in self._registered}
-        plain = _without_comments(self._text)
+        plain = _DIRECTIVE.sub(_blank, _without_comments(self._text))
         for found in re.finditer(r"^[ \t]*(" + "|".join(sorted(self._macros)) + r")[ \t]*\(", plain, re.MULTILINE):
             first = plain.count("\n", 0, found.start(1)) + 1
             fault = self._error_in(self._file, first, first + _extent(plain, found.end() - 1))
@@ -263,8 +264,13 @@ def _start(cursor: Any) -> Place:
 
 
 _COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE)
 
 
 def _without_comments(text: str) -> str:
     """The text with comments and string literals blanked out; lines and columns stay."""
-    return _COMMENTS.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    return _COMMENTS.sub(_blank, text)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n\\]", " ", found.group())

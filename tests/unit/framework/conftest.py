@@ -78,7 +78,9 @@ def texts() -> Mapping[str, str]:
     for op in infinitrain().ops.values():
         declared.append(f"{op.returns} {op.name}({', '.join(f'{param.type} {param.name}' for param in op.params)});")
         registered.append(f"REGISTER_CPU_KERNEL({op.name})")
-    macro = "#define REGISTER_CPU_KERNEL(name) REGISTER_KERNEL(Device::DeviceType::kCPU, name, kernels::cpu::name)"
+    macro = (
+        "#define REGISTER_CPU_KERNEL(name) \\\n    REGISTER_KERNEL(Device::DeviceType::kCPU, name, kernels::cpu::name)"
+    )
     lines = [
         "namespace infini_train::kernels::cpu {",
         *declared,

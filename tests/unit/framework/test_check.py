@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -189,9 +189,24 @@ template <typename T> void Generic(const T &x) {
 """
 
 
-def test_kernels_and_calls(tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+class Faulty(NamedTuple):
+    """A tree with faulty kernels and calls, and its check in one process."""
+
+    folder: Path
+    files: Files
+    result: FrameworkCheck
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
+    folder, files = tmp_path_factory.mktemp("faulty"), Files(dict(texts()))
     with_kernel_faults(files)
-    result = check(tmp_path, files, monkeypatch)
+    with pytest.MonkeyPatch.context() as patch:
+        return Faulty(folder, files, check(folder, files, patch))
+
+
+def test_kernels_and_calls(faulty: Faulty) -> None:
+    _, files, result = faulty
     places = found(result)
     topk = places.pop(("kernel-unregistered", "TopKForward"))
     assert topk.startswith("frameworks/infinitrain/ops/topk.yaml:")
@@ -258,12 +273,10 @@ def reports(result: FrameworkCheck) -> None:
     assert text.endswith("run again with --update")
 
 
-def test_reading_in_processes_is_the_same(tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_kernel_faults(files)
-    files.write(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    alone = check_framework(CheckRequest("infinitrain", Path()))
+def test_reading_in_processes_is_the_same(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(faulty.folder)
     monkeypatch.setattr("fl_gen.tasks.framework_check._MANY", 1)
     steps: list[tuple[int, int]] = []
-    assert check_framework(CheckRequest("infinitrain", Path(), jobs=2), lambda n, of, _: steps.append((n, of))) == alone
-    assert steps == [(number, 4) for number in range(1, 5)]
+    again = check_framework(CheckRequest("infinitrain", Path(), jobs=2), lambda done, of, _: steps.append((done, of)))
+    assert again == faulty.result
+    assert steps == [(number, 5) for number in range(1, 6)]
