@@ -11,7 +11,7 @@ from fl_gen.workflow import Request, prepare
 
 from .building import CACHE, ROOT, tool
 
-VENDORS = ("maca", "mlu")
+VENDORS = tuple(sorted(path.parent.name for path in (ROOT / "schemas" / "vendors").glob("*/api.yaml")))
 REMEDY = "review the change, then run `make golden` and commit generated/ and backends/"
 
 
@@ -65,7 +65,16 @@ def _text_files(vendor: str) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("vendor", "others"), [("mlu", ("maca", "metax", "mccl")), ("maca", ("mlu", "cambricon", "cncl", "cnrt"))]
+    ("vendor", "others"),
+    [
+        ("mlu", ("maca", "metax", "mccl")),
+        ("maca", ("mlu", "cambricon", "cncl", "cnrt")),
+        ("musa", ("maca", "mlu", "nvidia", "cublas", "corex")),
+        ("nvidia", ("maca", "mlu", "musa", "corex", "ixccl")),
+        ("corex", ("maca", "mlu", "musa", "nvidia", "nvcc")),
+        ("dcu", ("maca", "mlu", "musa", "nvidia", "cudart")),
+        ("gcu", ("maca", "mlu", "musa", "nvidia", "cublas")),
+    ],
 )
 def test_no_tree_names_another_vendor(vendor: str, others: tuple[str, ...]) -> None:
     found = [
