@@ -12,6 +12,7 @@ The draft sees `runtime.yaml`, `vocabulary.yaml` and the headers, from a schema 
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from pathlib import Path
 
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.paths import data_dir
-from fl_gen.sdk.discover import discover
+from fl_gen.sdk.discover import Discovered, discover
 from fl_gen.sdk.headers import read_sdk
+from fl_gen.sdk.model import Sdk
 from fl_gen.tasks.draft import DraftRequest, draft, vocabulary_of
 
 # Shape of the SDK -> the least share of operations that is right first and among the first three.
@@ -56,8 +58,9 @@ def measure(name: str, vendor: str, roots: tuple[str, ...], catalog: Catalog | N
             (Path(folder) / file).write_bytes((data_dir() / "schemas" / file).read_bytes())
         hidden = Catalog([folder], shipped=False)
         assert not hidden.vendors()
-        made = draft(DraftRequest("draft", roots), hidden.runtime(), vocabulary_of(hidden))
-    aliases = _aliases(roots)
+        found, sdk = headers_of(roots)
+        made = draft(DraftRequest("draft", roots), hidden.runtime(), vocabulary_of(hidden), found)
+    aliases = {macro.name: macro.text for macro in sdk.macros.values() if macro.text in sdk.functions}
     first = three = 0
     wrong: list[tuple[str, str, str]] = []
     for operation, names in right.items():
@@ -76,8 +79,7 @@ def answers(vendor: str, roots: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """By operation the functions (or the constant) that the shipped vendor file's choice calls on these headers."""
     from fl_gen.workflow import Request, resolve_request
 
-    found = discover(roots)
-    sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
+    _, sdk = headers_of(roots)
     functions = set(sdk.functions) | {m.name for m in sdk.macros.values() if m.text in sdk.functions}
     resolved = resolve_request(Request(vendor=vendor, sdk=roots))
     right: dict[str, frozenset[str]] = {}
@@ -92,10 +94,20 @@ def answers(vendor: str, roots: tuple[str, ...]) -> dict[str, frozenset[str]]:
     return right
 
 
-def _aliases(roots: tuple[str, ...]) -> dict[str, str]:
+@functools.cache
+def headers_of(roots: tuple[str, ...]) -> tuple[Discovered, Sdk]:
+    """The headers below some roots, and what they declare."""
     found = discover(roots)
-    sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
-    return {macro.name: macro.text for macro in sdk.macros.values() if macro.text in sdk.functions}
+    return found, read_sdk(found.headers, found.include_dirs, memory=found.memory)
+
+
+def real(release: str) -> tuple[str, ...] | None:
+    """The roots of headers that tools/real_headers.py has fetched; None if it has not."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+    from real_headers import roots
+
+    found = roots(release)
+    return tuple(map(str, found)) if found is not None else None
 
 
 def simulated(vendor: str, version: str, folder: Path) -> tuple[str, ...]:
@@ -122,7 +134,9 @@ def table(scores: list[Score]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "sdk", nargs="*", help="VENDOR[@sim:VERSION] or VENDOR@PATH[,PATH...]; default: every vendor@sim"
+        "sdk",
+        nargs="*",
+        help="VENDOR[@sim:VERSION], VENDOR@real:RELEASE or VENDOR@PATH[,PATH...]; default: every vendor@sim",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="tell what was not right first")
     options = parser.parse_args()
@@ -133,6 +147,11 @@ def main() -> int:
             vendor, _, place = target.partition("@")
             if not place or place.startswith("sim"):
                 roots = simulated(vendor, place.partition(":")[2], Path(folder) / str(number))
+            elif place.startswith("real:"):
+                fetched = real(place.partition(":")[2])
+                if fetched is None:
+                    parser.error(f"{target}: run tools/real_headers.py {place.partition(':')[2]} first")
+                roots = fetched
             else:
                 roots = tuple(place.split(","))
             score = measure(target, vendor, roots)

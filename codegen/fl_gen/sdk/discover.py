@@ -40,7 +40,7 @@ _MOST_HEADERS = 1_500  # headers whose #include lines are read
 _MOST_PARSES = 600
 _MOST_BYTES = 1 << 20  # of one header that are searched for #include lines
 _SECONDS = 20.0
-_CXX_SHARE = 0.4  # of the time: after it headers of C++ libraries are not tried any more
+_CXX_SHARE = 0.2  # of the time: after it headers of C++ libraries are not tried any more beside those of C
 _MOST_DEFINES = 3  # macros that are tried for one header
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _C_LINKAGE = re.compile(rb'extern[ \t]+"C"|_BEGIN_DECLS\b|_EXTERN_C')
@@ -279,6 +279,7 @@ class _Choice:
 
     def headers(self) -> list[str]:
         accepted: list[str] = []
+        accepted_c = False
         failed: dict[str, str] = {}
         order = self._order()
         self._deadline = time.monotonic() + self._seconds
@@ -287,7 +288,7 @@ class _Choice:
             if os.path.realpath(self._files[name]) in self._covered:
                 continue
             plain = _C_LINKAGE.search(self._texts[name]) is not None
-            if not plain and time.monotonic() > self._cxx_deadline:
+            if not plain and accepted_c and time.monotonic() > self._cxx_deadline:
                 failed[name] = "not tried: it is C++, and the time for that was over"
                 continue
             reason = self._try([name])
@@ -295,6 +296,7 @@ class _Choice:
                 reason = None
             if reason is None:
                 accepted.append(name)
+                accepted_c = accepted_c or plain
             else:
                 failed[name] = reason
         for name, reason in failed.items():

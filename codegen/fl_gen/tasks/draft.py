@@ -48,12 +48,15 @@ def vocabulary_of(catalog: Catalog) -> Vocabulary:
     return load_vocabulary(path, shown(path))
 
 
-def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary) -> Draft:
+def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary, found: Discovered | None = None) -> Draft:
     """Propose a vendor's groups, types, codes and bindings. Only headers are read; nothing is written.
+
+    `found` are the headers, if they were searched for already.
 
     SdkError if no header parses, or if no part of the SDK is a runtime.
     """
-    found = discover(request.sdk)
+    if found is None:
+        found = discover(request.sdk)
     if not found.headers:
         raise nothing_found(request.sdk, found)
     sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
