@@ -22,7 +22,7 @@ from .items import Finding, HeaderRead, Outcome, ProbeItem, Use
 from .reads import digest
 from .shims import Shims
 
-FORMAT = 3  # raise when an entry's form or the judging changes
+FORMAT = 4  # raise when an entry's form or the judging changes
 _MAX_ENTRY = 8 << 20  # bytes; a bigger file is not an entry of ours
 _MAX_ENTRIES = 256
 

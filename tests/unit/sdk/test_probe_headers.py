@@ -77,6 +77,27 @@ def test_words_of_cstdint_need_no_header(tmp_path: Path, item: Callable[..., Pro
     assert {name: verdict.ok for name, verdict in found.verdicts.items()} == {"good": True, "wrong": False}
 
 
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [
+        ("#define crtProps crtProps_v2\n", [("crtProps", 1, ""), ("crtProps_v2", 4, "void crtProps_v2(int *props)")]),
+        ("#define crtProps crtOther // new\n#define crtOther crtProps_v2 /* x */\n",
+         [("crtProps", 1, ""), ("crtProps_v2", 4, "void crtProps_v2(int *props)")]),
+        ("#define crtProps(p) crtProps_v2(p)\n", [("crtProps", 1, "")]),
+        ("void crtProps(int *props);\n", [("crtProps", 1, "void crtProps(int *props)")]),
+    ],
+    ids=["a macro", "by two steps", "with parameters", "no macro"],
+)  # fmt: skip
+def test_what_stands_behind_a_macro(
+    tmp_path: Path, item: Callable[..., ProbeItem], text: str, used: list[tuple[str, int, str]]
+) -> None:
+    head = text + "\n" * (3 - text.count("\n"))
+    (tmp_path / "crt.h").write_text(head + "void crtProps_v2(int *props);\n")
+    call = item("call", "crtProps(props)", returns="void", params=(("int *", "props"),))
+    verdict = probe([call], ["crt.h"], [tmp_path], Shims("none", "", (), {})).verdicts["call"]
+    assert [(use.name, use.line, use.signature) for use in verdict.declarations] == used
+
+
 def test_error_that_is_not_fatal_means_no_verdict_too(sdk: Path, alloc: ProbeItem) -> None:
     header = sdk / "cnrt.h"
     header.write_text(
