@@ -4,7 +4,8 @@ For every operation for which the shipped vendor file has a candidate that these
 chosen candidate calls are the right answer. A proposal is right if it calls the same set of functions: for an operation
 of one call that is one function; for several calls all of them, since half of them is no answer. A constant is compared
 by name. Macros that stand for a function are followed to it. Counted are the share of operations whose first proposal
-is right, and of those where one of the first three is. Without any proposal an operation is wrong.
+is right, and of those where one of the first three is. Without any proposal an operation is wrong. `more` counts the
+bindings that a draft writes for operations for which the shipped file has none: some are finds, some are wrong.
 
 The draft sees `runtime.yaml`, `vocabulary.yaml` and the headers, from a schema folder that holds nothing else.
 """
@@ -24,6 +25,7 @@ from fl_gen.sdk.discover import Discovered, discover
 from fl_gen.sdk.headers import read_sdk
 from fl_gen.sdk.model import Sdk
 from fl_gen.tasks.draft import DraftRequest, draft, vocabulary_of
+from fl_gen.tasks.draft_yaml import parts_of
 
 # Shape of the SDK -> the least share of operations that is right first and among the first three.
 AIMS = {"cuda": (0.80, 0.95), "other": (0.60, 0.0)}
@@ -39,6 +41,7 @@ class Score:
     operations: int
     first: int
     three: int
+    spurious: tuple[str, ...]
     wrong: tuple[tuple[str, str, str], ...]
 
     @property
@@ -61,6 +64,9 @@ def measure(name: str, vendor: str, roots: tuple[str, ...], catalog: Catalog | N
         found, sdk = headers_of(roots)
         made = draft(DraftRequest("draft", roots), hidden.runtime(), vocabulary_of(hidden), found)
     aliases = {macro.name: macro.text for macro in sdk.macros.values() if macro.text in sdk.functions}
+    runtime = Catalog().runtime()
+    written = parts_of(made, runtime).candidates
+    spurious = [f"{key}: {'+'.join(some[0].functions)}" for key, some in written.items() if some and key not in right]
     first = three = 0
     wrong: list[tuple[str, str, str]] = []
     for operation, names in right.items():
@@ -72,7 +78,7 @@ def measure(name: str, vendor: str, roots: tuple[str, ...], catalog: Catalog | N
         else:
             told = " | ".join("+".join(sorted(one)) for one in proposed[:3]) or "nothing"
             wrong.append((operation, "+".join(sorted(wanted)), told))
-    return Score(name, SHAPES.get(vendor, "cuda"), len(right), first, three, tuple(wrong))
+    return Score(name, SHAPES.get(vendor, "cuda"), len(right), first, three, tuple(spurious), tuple(wrong))
 
 
 def answers(vendor: str, roots: tuple[str, ...]) -> dict[str, frozenset[str]]:
@@ -125,9 +131,12 @@ def simulated(vendor: str, version: str, folder: Path) -> tuple[str, ...]:
 
 
 def table(scores: list[Score]) -> str:
-    lines = ["| SDK | shape | operations | first | top three |", "|---|---|---:|---:|---:|"]
+    lines = ["| SDK | shape | operations | first | top three | more |", "|---|---|---:|---:|---:|---:|"]
     for one in scores:
-        lines.append(f"| {one.name} | {one.shape} | {one.operations} | {one.share_first:.1%} | {one.share_three:.1%} |")
+        lines.append(
+            f"| {one.name} | {one.shape} | {one.operations} | {one.share_first:.1%} | {one.share_three:.1%} "
+            f"| {len(one.spurious)} |"
+        )
     return "\n".join(lines)
 
 
@@ -159,6 +168,8 @@ def main() -> int:
             if options.verbose:
                 for operation, wanted, told in score.wrong:
                     print(f"{target}: {operation}: {wanted}, proposed {told}")
+                for told in score.spurious:
+                    print(f"{target}: the shipped file has nothing for {told}")
     print(table(scores))
     missed = [one for one in scores if one.share_first < AIMS[one.shape][0] or one.share_three < AIMS[one.shape][1]]
     for one in missed:

@@ -23,6 +23,10 @@ _SIGNATURE = 0.45
 _WORST = 1.6
 _KIN = 0.05  # a function of a kindred prefix
 _DEPRECATED = 0.12
+# A name that is more like another operation, by _AHEAD at least, is probably that one's function.
+_AHEAD = 0.12
+_PER_AHEAD = 1.5
+_CONTESTED = 0.35
 _TRADITION = 0.02
 
 
@@ -73,6 +77,8 @@ class Ranking:
         others = {key: other for key, other in self._statuses.items() if key != operation.group}
         found: list[Proposal] = []
         for likeness, function, kin in self._like(operation):
+            ahead = self._survey.contested(function, operation.name)
+            contested = min(_CONTESTED, _PER_AHEAD * ahead) if ahead >= _AHEAD else 0.0
             for one in (function, *function.overloads):
                 fit = self._fitter.fit(operation, one, status.type)
                 code = write(operation, fit, status, others, self._survey)
@@ -81,6 +87,7 @@ class Ranking:
                 cost = min(fit.cost + code.cost, _WORST)
                 confidence = likeness - _SIGNATURE * cost - (_KIN if kin else 0.0)
                 confidence -= _DEPRECATED if one.availability == "deprecated" else 0.0
+                confidence -= contested
                 confidence += _TRADITION if self._preferred & set(pieces(one.name)) else 0.0
                 plain = write(operation, explicit(fit), status, others, self._survey)
                 notes = [*code.notes]

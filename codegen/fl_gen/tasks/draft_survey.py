@@ -78,6 +78,13 @@ class Survey:
             self._likeness[key] = found
         return self._likeness[key]
 
+    def contested(self, function: Function, operation: str) -> float:
+        """By how much a function's name is more like another operation of the same group than like this one."""
+        group = self.runtime.operations[operation].group
+        own = self.likeness(function, operation)
+        others = [name for name, one in self.runtime.operations.items() if one.group == group and name != operation]
+        return max((self.likeness(function, other) - own for other in others), default=0.0)
+
     def groups(self) -> dict[str, tuple[str, ...]]:
         """The prefixes of each group that the SDK has: the one that speaks for it first, then its kin."""
         shares: list[tuple[float, str, str]] = []
@@ -140,12 +147,15 @@ class Survey:
         enum = self.surface.sdk.enums.get(canonical) or self.surface.sdk.enums.get(type_)
         if enum is not None:
             return [self.surface.constants[one.name] for one in enum.values if one.name in self.surface.constants]
-        # Codes of a plain integer: macros and constants whose names begin as the group's functions do.
-        roots = set(prefixes) | {prefix.rstrip("rt") for prefix in prefixes if prefix.endswith("rt")}
+        # Codes of a plain integer: macros, constants and enumerators whose names begin as the group's functions do. An
+        # enum that functions take is about something else.
+        roots = set(prefixes) | {prefix.removesuffix("rt") for prefix in prefixes}
+        taken = {base_of(param.type) for function in self.surface.sdk.functions.values() for param in function.params}
+        taken |= {self.surface.canonical(name) for name in taken}
         return [
             one
             for one in self.surface.constants.values()
-            if one.value is not None and pieces(one.name)[:1] and pieces(one.name)[0] in roots
+            if one.value is not None and one.enum not in taken and pieces(one.name)[:1] and pieces(one.name)[0] in roots
         ]
 
     def _code(
@@ -175,7 +185,8 @@ class Survey:
                     code = f"{function.name}(status)"
                     score += 1.0
                 elif not function.params and score >= 0.4:
-                    code = f"(static_cast<void>(status), {function.name}())"
+                    said = f'status == {success} ? "success" : {function.name}()'
+                    code = f'[](const char *words) {{ return words != nullptr ? words : "no text"; }}({said})'
                 else:
                     continue
                 if best is None or score > best[0]:
