@@ -7,6 +7,7 @@ the collectives are built: what they hold is CANN's shape, and the kernels are a
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -124,6 +125,21 @@ def test_what_a_release_lacks_takes_a_strategy(version: str, lost: set[str]) -> 
     everywhere = {one.name for one in check(NEWEST).operations if one.chosen is not None}
     assert everywhere - bound == lost
     assert not report.lost
+
+
+@pytest.mark.skipif(
+    "ASCEND_HOME_PATH" not in os.environ, reason="no registry has CANN's headers: needs ASCEND_HOME_PATH"
+)
+def test_an_installed_cann_has_what_the_backend_needs() -> None:
+    """Real headers, where somebody has them: every call that a simulated release has is there, and is the choice."""
+    request = Request(vendor="ascend", sdk=(os.environ["ASCEND_HOME_PATH"],), output=Path("unused"))
+    real = check_sdk(request)
+    assert not real.lost
+    present = {group.key for group in real.groups if group.present}
+    pools = any(one.name == "memory.alloc_async" and one.chosen is not None for one in real.operations)
+    simulated = check(NEWEST if pools else OLDEST)
+    wanted = {one.name for one in simulated.operations if one.chosen is not None and one.group in present}
+    assert wanted <= {one.name for one in real.operations if one.chosen is not None}
 
 
 def test_the_status_of_a_stream_is_none_of_an_event(tmp_path: Path) -> None:
