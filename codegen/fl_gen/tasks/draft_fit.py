@@ -65,8 +65,12 @@ class Fit:
 class Fitter:
     """Fits functions to operations of one SDK, whose types are known."""
 
-    def __init__(self, survey: Survey, types: Mapping[str, TypeDraft], flags: Mapping[str, str]) -> None:
-        """`flags`: what calls of an area of operations are given where they ask for flags."""
+    def __init__(
+        self, survey: Survey, types: Mapping[str, TypeDraft], flags: Mapping[str, str], objects: frozenset[str]
+    ) -> None:
+        """`flags`: what calls of an area of operations are given where they ask for flags; `objects`: types that stand
+        for a device and are no ordinal."""
+        self._objects = objects
         self._survey = survey
         self._surface: Surface = survey.surface
         self._types = types
@@ -156,6 +160,8 @@ class Fitter:
         text, theirs = _squeeze(self.spelled(want.type)), _squeeze(param.type)
         mine, canonical = _squeeze(self._canonical(self.spelled(want.type))), _squeeze(param.canonical)
         name = want.name
+        if want.type in ("int", "int *") and base_of(param.type) in self._objects:
+            return None
         portable = "$" in want.type
         if text == theirs or (mine == canonical and (not portable or mine not in ("void*", "int", "void**"))):
             return Argument(name, 0.0)

@@ -48,7 +48,8 @@ class Ranking:
         self._statuses = statuses
         self._constants = constants
         own_stream = constants.get("stream_flags", {}).get("non_blocking")
-        self._fitter = Fitter(survey, types, {"stream": own_stream.name} if own_stream is not None else {})
+        flags = {"stream": own_stream.name} if own_stream is not None else {}
+        self._fitter = Fitter(survey, types, flags, survey.objects(groups.get("runtime", ())))
         self._recipes = Recipes(survey, finder, groups, statuses, types)
         self._preferred = frozenset(survey.vocabulary.traditions.get(tradition, ()))
 

@@ -10,7 +10,7 @@ from fl_gen.schema.vocabulary import Recipe
 from fl_gen.sdk.model import Function, RecordField
 from fl_gen.tasks.draft_constants import Constants
 from fl_gen.tasks.draft_model import Constant, Proposal, Status, TypeDraft
-from fl_gen.tasks.draft_survey import Survey, base_of
+from fl_gen.tasks.draft_survey import Survey, base_of, given
 from fl_gen.tasks.draft_words import pieces
 
 _LEAST = 0.7  # likeness of a step's function
@@ -59,7 +59,7 @@ class Recipes:
         taken = base_of(function.params[0].type)
         if function.params[0].canonical.endswith("*") and function.params[0].type.rstrip().endswith("*"):
             return None
-        handle = self._best(operation.group, recipe.handle, lambda f: _gives(f, taken) and f.returns == status.type)
+        handle = self._best(operation.group, recipe.handle, lambda f: given(f) == taken and f.returns == status.type)
         if handle is None:
             return None
         other_score, getter = handle
@@ -190,13 +190,6 @@ class Recipes:
 
     def _name(self, function: Function) -> str:
         return self._survey.surface.aliases.get(function.name, function.name)
-
-
-def _gives(function: Function, type_: str) -> bool:
-    """Whether a function gives an object of a type for one number."""
-    outs = [p for p in function.params if p.type.rstrip().endswith("*") and base_of(p.type) == type_]
-    numbers = [p for p in function.params if p.canonical in ("int", "unsigned int")]
-    return len(outs) == 1 and len(numbers) == 1 and len(function.params) == 2
 
 
 def _is_text(field: RecordField) -> bool:

@@ -14,6 +14,7 @@ from fl_gen.tasks.draft_words import Words, pieces
 
 _FEWEST = 3  # functions that a cluster of names has at least
 _LIKE = 0.8  # likeness from which on a function speaks for its cluster
+_LIKE_STEP = 0.7  # likeness of a function to a step of a recipe
 _SHARE = {"runtime": 0.15, "blas": 0.4, "ccl": 0.3}  # of a group's operations that its cluster has at least
 _TYPE_LEAST = 0.75
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|enum|union|class|__restrict|restrict)\b")
@@ -50,6 +51,13 @@ def make_surface(sdk: Sdk, variables: Mapping[str, Constant]) -> Surface:
     return Surface(sdk, clusters, constants, aliases)
 
 
+def given(function: Function) -> str:
+    """The type of the one object that a function gives for one number; empty for any other function."""
+    outs = [base_of(param.type) for param in function.params if param.type.rstrip().endswith("*")]
+    numbers = [param for param in function.params if param.canonical in ("int", "unsigned int")]
+    return outs[0] if len(outs) == len(numbers) == 1 and len(function.params) == 2 else ""
+
+
 class Survey:
     """Answers about an SDK's surface in terms of the vocabulary."""
 
@@ -84,6 +92,18 @@ class Survey:
         own = self.likeness(function, operation)
         others = [name for name, one in self.runtime.operations.items() if one.group == group and name != operation]
         return max((self.likeness(function, other) - own for other in others), default=0.0)
+
+    def objects(self, prefixes: Sequence[str]) -> frozenset[str]:
+        """Types that a function gives for an ordinal, which does not go where one is taken though it may compile."""
+        found = set()
+        for recipe in self.vocabulary.recipes.values():
+            for prefix in prefixes:
+                for function in self.surface.clusters[prefix].functions:
+                    score = self.words.likeness(self.name_words(function.name), self.words.phrase(recipe.handle))
+                    type_ = given(function)
+                    if score >= _LIKE_STEP and type_ in self.surface.sdk.typedefs:
+                        found.add(type_)
+        return frozenset(found)
 
     def groups(self) -> dict[str, tuple[str, ...]]:
         """The prefixes of each group that the SDK has: the one that speaks for it first, then its kin."""
