@@ -6,11 +6,9 @@ The sources are read in processes of their own. One that takes libclang down wit
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from fl_gen.schema.location import Location
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.framework_compare import compare_interface, wanted_types
 from fl_gen.tasks.framework_kernels import Abi, KernelComparison, class_types
+from fl_gen.tasks.framework_pool import WorkerDied, Workers
 from fl_gen.tasks.framework_surface import Surface, read_surface
 from fl_gen.tasks.framework_tree import Tree, open_tree
 from fl_gen.tasks.framework_units import Job, precompile, read_unit, trivial_types
@@ -132,72 +131,31 @@ def _read(tree: Tree, framework: Framework, jobs: int, progress: Progress) -> tu
                 units.append(read_unit(job, file))
                 progress(number, len(tree.sources), file)
             return surface, units, Abi(trivial_types(job, class_types(units)))
-        with _pool(max(1, jobs)) as pool:
+        with Workers(max(1, jobs)) as workers:
             try:
-                ready = pool.submit(precompile, tree, job.precompiled)
-                headers = pool.submit(read_surface, tree, interface, types)
+                ready = workers.submit(precompile, tree, job.precompiled)
+                headers = workers.submit(read_surface, tree, interface, types)
                 ready.result()
-                reading = _submit(pool, job, tree.sources)
-                units = _collect(job, reading, progress)
+                units = _collect(workers, job, tree.sources, progress)
                 surface = headers.result()
-                if not any(unit.unread for unit in units):  # else the pool may have ended with a child
-                    return surface, units, Abi(pool.submit(trivial_types, job, class_types(units)).result())
-            except BaseException as error:
-                pool.shutdown(wait=False, cancel_futures=True)
-                if type(error).__name__ == "BrokenProcessPool":
-                    raise NoVerdict(
-                        f"--source {shown(tree.root)}: libclang died while it read the headers\n"
-                        "  = check that the headers are whole; another version of libclang may help"
-                    ) from error
-                raise
-        with _pool(1) as pool:
-            return surface, units, Abi(pool.submit(trivial_types, job, class_types(units)).result())
+                return surface, units, Abi(workers.submit(trivial_types, job, class_types(units)).result())
+            except WorkerDied as error:
+                raise NoVerdict(
+                    f"--source {shown(tree.root)}: libclang died while it read the headers\n"
+                    "  = check that the headers are whole; another version of libclang may help"
+                ) from error
 
 
-def _pool(jobs: int) -> Executor:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    # Spawned, never forked: a forked child would share this process's libclang and its locks.
-    return ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_in_child)
-
-
-def _in_child() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
-
-
-def _submit(pool: Executor, job: Job, files: Sequence[str]) -> dict[Future[UnitRead], str]:
-    """Start reading; the largest first, so that none of them is left alone at the end."""
+def _collect(workers: Workers, job: Job, files: Sequence[str], progress: Progress) -> list[UnitRead]:
+    """All sources, in their order. The largest are begun first, so that none of them is left alone at the end."""
     ordered = sorted(files, key=lambda file: (-os.path.getsize(file), file))
-    return {pool.submit(read_unit, job, file): file for file in ordered}
-
-
-def _collect(job: Job, reading: dict[Future[UnitRead], str], progress: Progress) -> list[UnitRead]:
-    """What was read, in the order of the files."""
-    from concurrent.futures.process import BrokenProcessPool
-
+    reading = {workers.submit(read_unit, job, file): file for file in ordered}
     found: dict[str, UnitRead] = {}
-    broken: list[str] = []
-    for future in as_completed(reading):
+    for future in workers.completed(reading):
         file = reading[future]
         try:
             found[file] = future.result()
-        except BrokenProcessPool:  # the pool ends with any child that dies: it is found below which one that was
-            broken.append(file)
-            continue
-        progress(len(found), len(reading), file)
-    for file in sorted(broken):
-        found[file] = _alone(job, file)
+        except WorkerDied:
+            found[file] = UnitRead(file, unread="libclang died while it read this file")
         progress(len(found), len(reading), file)
     return [found[file] for file in sorted(found)]
-
-
-def _alone(job: Job, file: str) -> UnitRead:
-    """A source read in a process of its own."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    with _pool(1) as pool:
-        try:
-            return pool.submit(read_unit, job, file).result()
-        except BrokenProcessPool:
-            return UnitRead(file, unread="libclang died while it read this file")

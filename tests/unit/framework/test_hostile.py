@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from fl_gen.schema.catalog import Catalog
 from fl_gen.tasks import framework_tree
-from fl_gen.tasks.framework_check import CheckRequest, _alone, check_framework
+from fl_gen.tasks.framework_check import CheckRequest, check_framework
+from fl_gen.tasks.framework_pool import WorkerDied, Workers
 from fl_gen.tasks.framework_tree import blank_launches, open_tree
-from fl_gen.tasks.framework_units import Job
 from fl_gen.tasks.framework_values import NoVerdict
 
 from .conftest import CALLS, KERNELS, Files, call, infinitrain, needs_headers
@@ -113,21 +117,57 @@ def test_files_that_no_person_wrote(tmp_path: Path, files: Files, monkeypatch: p
     assert result.calls == 3
 
 
+def test_a_worker_that_dies_takes_nothing_with_it() -> None:
+    with Workers(2) as workers:
+        calls = [workers.submit(os.path.basename, "a/b"), workers.submit(os._exit, 9), workers.submit(os.abort)]
+        assert calls[0].result() == "b"
+        for one in calls[1:]:
+            with pytest.raises(WorkerDied):
+                one.result()
+        assert workers.submit(os.path.basename, "c/d").result() == "d"
+
+
+def test_what_a_worker_raises() -> None:
+    with Workers(1) as workers:
+        with pytest.raises(NoVerdict, match="does not exist"):
+            workers.submit(open_tree, "/nowhere", infinitrain().interface).result()
+        with pytest.raises(NoVerdict, match="there is no framework 'none'"):
+            workers.submit(Catalog.framework, Catalog(), "none").result()
+        with pytest.raises(NoVerdict, match=r"^internal error: TypeError: .*\n  = this is a fault of fl-gen"):
+            workers.submit(os.path.basename, 7).result()
+
+
+def test_workers_end_with_their_owner() -> None:
+    with Workers(1) as workers:
+        sleeping = workers.submit(time.sleep, 60)
+        time.sleep(0.3)
+    with pytest.raises(WorkerDied):
+        sleeping.result()
+
+
+MORTAL = """
+import os
+from fl_gen.tasks.framework_units import read_unit
+
+def read(job, file):
+    if file.endswith("calls.cc"):
+        os.abort()
+    return read_unit(job, file)
+"""
+
+
 @needs_headers
 def test_a_source_that_ends_libclang(tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     files.write(tmp_path)
-    tree = open_tree(tmp_path, infinitrain().interface)
-    job = Job(tree, infinitrain().interface.kernels.dispatch)
-    # In the child `text` is called on what was pickled: an object that ends the process when it is unpickled stands in.
-    object.__setattr__(tree, "memory", _Fatal())
-    assert _alone(job, str(tmp_path / CALLS)).unread == "libclang died while it read this file"
-
-
-class _Fatal(dict[str, str]):
-    """Ends the process that unpickles it."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (os._exit, (9,))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fl_gen.tasks.framework_check._MANY", 1)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # workers have the path of this process
+    (tmp_path / "mortal.py").write_text(MORTAL)
+    monkeypatch.setattr("fl_gen.tasks.framework_check.read_unit", importlib.import_module("mortal").read)
+    result = check_framework(CheckRequest("infinitrain", Path(), jobs=2))
+    assert [(one.place.file, one.why) for one in result.unjudged] == [(CALLS, "libclang died while it read this file")]
+    assert result.findings == ()
+    assert result.registered == {"kCPU": len(infinitrain().ops)}
 
 
 def test_too_many_files(tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
