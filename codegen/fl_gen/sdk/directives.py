@@ -49,9 +49,9 @@ class Line:
     text: str
     conditions: tuple[Condition, ...]
 
-    def spelled(self, offset: int) -> int:
-        """The physical line of a character of `text`."""
-        return self.number + self.text.count(_JOINT, 0, offset)
+    def joints(self, start: int, end: int) -> int:
+        """How many physical lines end between two characters of `text`."""
+        return self.text.count(_JOINT, start, end)
 
 
 @dataclass(frozen=True)

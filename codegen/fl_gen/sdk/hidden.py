@@ -34,7 +34,7 @@ _STORAGE = frozenset(_STORAGE_WORDS.split())  # stands before a type, and is non
 _ATTRIBUTES = frozenset(_ATTRIBUTE_WORDS.split())  # has brackets, and is no function
 _STATEMENTS = frozenset(_STATEMENT_WORDS.split())
 _MACRO = re.compile(r"\s*(\w+)(\(([^()]*)\))?(.*)", re.DOTALL)
-_MOST_TOKENS = 2000  # of one statement; more is no declaration
+_MOST_TOKENS = 600  # of one statement; more is no declaration
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,10 @@ class _State:
     braces: list[str] = field(default_factory=list)
     words: list[_Word] = field(default_factory=list)
     item: list[_Word] = field(default_factory=list)
+    parens: int = 0  # open in the enumerator
 
     def copy(self) -> _State:
-        return _State(list(self.braces), list(self.words), list(self.item))
+        return _State(list(self.braces), list(self.words), list(self.item), self.parens)
 
 
 @dataclass
@@ -97,10 +98,11 @@ class _Reader:
         if not line.directive:
             if self._dead or not line.text or line.text.isspace():
                 return
-            end = -1
+            number, start, end = line.number, 0, -1
             for match in _TOKEN.finditer(line.text):
-                self._token(_Word(match.group(), line.spelled(match.start()), match.start() != end))
-                end = match.end()
+                number += line.joints(start, match.start())
+                self._token(_Word(match.group(), number, match.start() != end))
+                start, end = match.span()
         elif line.directive != "define":
             self._conditional(line)
         elif not self._dead:
@@ -165,15 +167,16 @@ class _Reader:
 
     def _enumerator(self, word: _Word) -> None:
         state, text = self._state, word.text
-        parens = sum((one.text == "(") - (one.text == ")") for one in state.item)
-        if parens <= 0 and text in (",", "}"):
+        if state.parens <= 0 and text in (",", "}"):
             if state.item and _is_name(state.item[0].text):
                 self.found.append(Written("enumerator", state.item[0].text, _joined(state.item), state.item[0].line))
             state.item.clear()
+            state.parens = 0
             if text == "}":
                 state.braces.pop()
                 state.words.append(word._replace(text="{...}"))
-        else:
+        elif len(state.item) < _MOST_TOKENS:
+            state.parens += (text == "(") - (text == ")")
             state.item.append(word)
 
     def _open(self) -> None:
@@ -185,6 +188,8 @@ class _Reader:
             state.words.clear()
         elif texts.count("(") > texts.count(")"):
             state.braces.append("value")  # a default argument
+        elif len(texts) >= _MOST_TOKENS:
+            state.braces.append("body")
         elif (at := _function(state.words)) is not None:
             self._add("function", at)
             state.braces.append("body")
@@ -195,7 +200,7 @@ class _Reader:
             self._tag("record", texts)
             state.braces.append("record")
         else:
-            state.braces.append("value")
+            state.braces.append("value" if "=" in texts else "body")  # or a macro that makes a body
 
     def _tag(self, kind: str, texts: list[str]) -> None:
         """The name between `struct` and its brace or base classes, if there is one."""

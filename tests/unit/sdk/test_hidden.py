@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from fl_gen.sdk.directives import read_conditionals
@@ -108,3 +110,13 @@ int h(void);
 )
 def test_text_that_is_no_c_is_no_error(text: str) -> None:
     found(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["enum E { A = " + "1 + " * 50_000, "x {} " * 25_000, "f(" * 25_000, "enum { a(" + ", b" * 50_000]
+)
+def test_much_of_it_takes_no_long_time(text: str) -> None:
+    """Quadratic work would take minutes."""
+    started = time.process_time()
+    found(text)
+    assert time.process_time() - started < 5

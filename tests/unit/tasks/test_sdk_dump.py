@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +210,18 @@ def test_the_document_does_not_know_where_the_sdk_is(tmp_path: Path) -> None:
         texts.append(dump_json(dump_folder([str(tmp_path / name)], ["api.h"])))
     assert texts[0] == texts[1]
     assert str(tmp_path) not in texts[0]
+
+
+def test_the_bytes_do_not_depend_on_hash_seed_or_folder(tmp_path: Path) -> None:
+    texts = set()
+    for seed in ("0", "1"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        command = [sys.executable, "-m", "fl_gen", "sdk", "dump", "maca", "--sdk", "sim"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(data_dir() / "codegen")}
+        done = subprocess.run(command, capture_output=True, check=True, cwd=folder, env=environment)
+        texts.add(done.stdout)
+    assert len(texts) == 1
 
 
 def test_every_function_of_a_simulated_sdk_is_there() -> None:
