@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import FOLDER, FolderPath
+from fl_gen.cli.options import FILE, FOLDER
 
 FORMATS = ("text", "json", "markdown")
 
@@ -26,7 +26,7 @@ def framework() -> None:
 )
 @click.option("--update", is_flag=True, help="Write into the schema what can be written mechanically.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form to write.")
-@click.option("-o", "--output", type=FolderPath(), metavar="FILE", help="Write there instead of printing.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write there instead of printing.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes at a time. Default: the processors.")
 def check(
     name: str,

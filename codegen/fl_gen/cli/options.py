@@ -24,6 +24,15 @@ class FolderPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class FilePath(FolderPath):
+    """A file to write. `-` is the standard output, where the command prints without the option."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not os.fspath(value):
+            self.fail("the path is empty: name a file", param, ctx)
+        return None if os.fspath(value) == "-" else super().convert(value, param, ctx)
+
+
 def not_empty(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     """Refuses an empty value among those of an option that may be given several times."""
     if any(not item.strip() for item in value):
@@ -32,6 +41,7 @@ def not_empty(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
 
 
 FOLDER = FolderPath()
+FILE = FilePath()
 
 
 def vendor_argument(function: Function) -> Function:

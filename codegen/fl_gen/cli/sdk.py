@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fl_gen.cli.options import FolderPath, cache_folder, not_empty, sdk_options
+from fl_gen.cli.options import FILE, cache_folder, not_empty, sdk_options
 from fl_gen.cli.sdk_diff import diff
 from fl_gen.cli.sdk_dump import dump
 
@@ -40,7 +40,7 @@ def sdk() -> None:
     help="Give no verdict (exit 2) if this part of the SDK (blas, ccl, ...) is not there.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form to write.")
-@click.option("-o", "--output", type=FolderPath(), metavar="FILE", help="Write there instead of printing.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write there instead of printing.")
 @click.option("-j", "--jobs", type=click.IntRange(1), metavar="N", help="Processes at a time. Default: the processors.")
 @click.option("-v", "--verbose", is_flag=True, help="Text: signatures, sources, and all that clang says.")
 @click.option("--only", multiple=True, type=click.Choice(ONLY), help="Text: operations of this kind only, repeatable.")

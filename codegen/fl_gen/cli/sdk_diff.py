@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import FOLDER, cache_folder, not_empty, vendor_argument
+from fl_gen.cli.options import FILE, FOLDER, cache_folder, not_empty, vendor_argument
 
 
 @click.command()
@@ -42,7 +42,7 @@ from fl_gen.cli.options import FOLDER, cache_folder, not_empty, vendor_argument
 )
 @click.option("--all", "everything", is_flag=True, help="Cut no list of the text short.")
 @click.option("--patch", is_flag=True, help="Add the unified diff of the generated files, formatted.")
-@click.option("-o", "--output", type=FOLDER, default=None, metavar="FILE", help="Write there instead of printing.")
+@click.option("-o", "--output", type=FILE, default=None, metavar="FILE", help="Write there instead of printing.")
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="A folder of schemas of your own.")
 @click.option("--templates", "template_dirs", multiple=True, type=FOLDER, help="A folder of templates of your own.")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write fl-gen's caches.")

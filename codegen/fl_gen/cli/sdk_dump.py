@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import FOLDER, not_empty
+from fl_gen.cli.options import FILE, FOLDER, not_empty
 
 
 @click.command()
@@ -34,7 +34,7 @@ from fl_gen.cli.options import FOLDER, not_empty
     show_default=True,
     help="JSON as schemas/jsonschema/sdk-dump.json describes it, or the same values as YAML.",
 )
-@click.option("-o", "--output", type=FOLDER, default=None, metavar="FILE", help="Write there instead of printing.")
+@click.option("-o", "--output", type=FILE, default=None, metavar="FILE", help="Write there instead of printing.")
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="A folder of schemas of your own.")
 def dump(
     vendor: str | None,

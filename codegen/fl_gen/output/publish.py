@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -160,9 +161,22 @@ def _place(folder: Path, stage: Path, files: Mapping[str, str]) -> tuple[list[st
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write one file in one step: readers see the old text or the new. Raises PublishError."""
-    temporary = path.with_name(f".{path.name}.fl-gen-{os.getpid()}")
+    """Write one file in one step: readers see the old text or the new. Raises PublishError.
+
+    A link stays and the file that it leads to is replaced; a device or a pipe is written to, as a shell does.
+    """
+    named = path
     try:
+        if path.is_symlink():
+            path = Path(os.path.realpath(path))
+        kind = os.stat(path).st_mode if os.path.lexists(path) else stat.S_IFREG
+        if stat.S_ISDIR(kind):
+            raise PublishError(f"{named}: this is a folder\n  = name a file in it")
+        if not stat.S_ISREG(kind):
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            return
+        temporary = path.with_name(f".{path.name}.fl-gen-{os.getpid()}")
         _make_folder(path.parent)
         _remove_abandoned(path)
         try:
@@ -174,9 +188,8 @@ def replace_file(path: Path, text: str) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise PublishError(
-            f"{error.filename or path}: cannot be written: {error.strerror or error}. {_remedy(error)}"
-        ) from error
+        # The temporary file beside it is nothing that anybody named.
+        raise PublishError(f"{named}: cannot be written: {error.strerror or error}. {_remedy(error)}") from error
 
 
 def _remove_abandoned(path: Path) -> None:

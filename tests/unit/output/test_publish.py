@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,40 @@ def test_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     replace_file(path, "b")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("b", 0o640)
     assert [p.name for p in tmp_path.iterdir()] == ["kernels.yaml"]
+
+
+def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("a")
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "ahead").symlink_to("deep/new")
+    replace_file(tmp_path / "link", "b")
+    replace_file(tmp_path / "ahead", "c")
+    assert (os.readlink(tmp_path / "link"), (tmp_path / "real").read_text()) == ("real", "b")
+    assert (os.readlink(tmp_path / "ahead"), (tmp_path / "deep" / "new").read_text()) == ("deep/new", "c")
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text)
+        replace_file(pipe, "told")
+        assert read.result(timeout=10) == "told"
+    assert pipe.is_fifo()
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_what_cannot_be_replaced_is_said_of_the_path_that_was_named(tmp_path: Path) -> None:
+    (tmp_path / "round").symlink_to("round")
+    for path, message in [
+        (tmp_path, "this is a folder\n  = name a file in it"),
+        (tmp_path / "round", "cannot be written: Too many levels of symbolic links. Mend that and run again."),
+        (tmp_path / ("a" * 300), "cannot be written: File name too long. Mend that and run again."),
+    ]:
+        with pytest.raises(PublishError) as caught:
+            replace_file(path, "text")
+        assert str(caught.value) == f"{path}: {message}"
+    assert [p.name for p in tmp_path.iterdir()] == ["round"]
 
 
 def test_second_run_waits_and_then_says_who_is_in_the_way(tmp_path: Path) -> None:
