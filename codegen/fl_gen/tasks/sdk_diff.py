@@ -7,9 +7,12 @@ in two processes; then the results are compared. A required binding that one of 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import pickle
 import re
-import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +27,11 @@ from fl_gen.tasks.diff_sdk import compare
 from fl_gen.tasks.diff_values import DiffSide, SdkDiff
 from fl_gen.tasks.dump_values import SdkDump
 from fl_gen.tasks.sdk_check import check_of, check_sdk
+from fl_gen.tasks.sdk_targets import interrupts_held
 from fl_gen.tasks.sdk_values import SdkCheck
 from fl_gen.workflow import Request, find_sdk_of, is_simulated, resolve_request, template_roots
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
     from fl_gen.resolve.model import Backend
 
 OLD, NEW = "--from", "--to"
@@ -184,34 +186,39 @@ def _render(request: Request, backend: Backend) -> dict[str, str]:
     return render_infinitrain(backend, template_roots(request), compiled).generated
 
 
+# What the second process runs. The path is that of this process, so that both have the same fl-gen.
+_PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from fl_gen.tasks import sdk_diff as t; t.child()"
+_PATIENCE = 5.0  # seconds that it is given to end once it has answered
+
+
 def _both(requests: Sequence[Request]) -> list[_Seen | str]:
     """What is seen of each SDK, or the message that says why nothing is; the first one in a process of its own."""
-    # Spawned, never forked: a forked child would share this process's libclang, its threads and locks.
-    from multiprocessing import get_context
-
-    context = get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(requests[0], theirs), daemon=True)
+    # A fresh interpreter, never a fork: that would share this process's libclang, its threads and locks.
+    with interrupts_held():  # Ctrl-C reaches the whole group, and this process alone answers it
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        # Ctrl-C reaches the whole group; this process alone answers it. The child inherits the mask.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
+        with contextlib.suppress(BrokenPipeError):  # it died at once, and its exit code says so
+            process.stdin.write(pickle.dumps(requests[0]))
+            process.stdin.close()
         second = _seen(requests[1])
-        try:
-            first: _Seen | str = ours.recv()
-        except (EOFError, OSError):
-            process.join(2.0)
-            first = f"the process that looked at this SDK ended with exit code {process.exitcode}"
-        process.join(2.0)
+        answer = process.stdout.read()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it has answered, and that counts
+            process.wait(_PATIENCE)
+        code = process.returncode or 0
     finally:
-        if process.pid is not None and process.is_alive():
-            process.kill()
-            process.join()
-        ours.close()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    if code != 0:
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return [f"the process that looked at this SDK {how}\n  = check it alone, with sdk check, to see more", second]
+    first: _Seen | str = pickle.loads(answer)
     return [first, second]
 
 
@@ -225,7 +232,14 @@ def _seen(request: Request) -> _Seen | str:
         return f"{where}: {error.strerror or error}\n  = mend that and run again"
 
 
-def _child(request: Request, connection: Connection) -> None:
+def child() -> None:
+    """What the second process does. Whatever else is written there goes to the error stream."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        request: Request = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        sys.exit(1)  # who started this one was ended before it could ask
     try:
         outcome: _Seen | str = _seen(request)
     except Exception as error:
@@ -236,6 +250,5 @@ def _child(request: Request, connection: Connection) -> None:
             f"internal error: {type(error).__name__}: {said}\n"
             "  = this is a fault of fl-gen: please report it, with what FL_GEN_TRACEBACK=1 prints"
         )
-    with contextlib.suppress(OSError):  # nobody waits for it any more
-        connection.send(outcome)
-    connection.close()
+    with contextlib.suppress(OSError), os.fdopen(answer, "wb") as stream:  # an error: nobody waits for it any more
+        pickle.dump(outcome, stream)

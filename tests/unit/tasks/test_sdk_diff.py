@@ -242,6 +242,30 @@ def test_no_verdict_says_which_side_and_both_when_it_is_both(request_: Request, 
     assert "no verdict on the new SDK (--to '/else where'):\n--to /else where does not exist\n" in str(gone.value)
 
 
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("import os; os._exit(3)", "the process that looked at this SDK ended with exit code 3\n"),
+        ("import os; os.kill(os.getpid(), 9)", "the process that looked at this SDK was ended by signal 9\n"),
+        (
+            "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from fl_gen.tasks import sdk_diff as t; "
+            "t._seen = None; t.child()",
+            "internal error: TypeError: 'NoneType' object is not callable\n  = this is a fault of fl-gen",
+        ),
+    ],
+)
+def test_a_second_process_that_dies_is_no_verdict_on_its_side(
+    request_: Request, monkeypatch: pytest.MonkeyPatch, program: str, words: str
+) -> None:
+    from fl_gen.tasks import sdk_diff
+
+    monkeypatch.setattr(sdk_diff, "_PROGRAM", program)
+    monkeypatch.delenv("FL_GEN_TRACEBACK", raising=False)
+    with pytest.raises(DiffError) as error:
+        diff_sdks(request_, ["sim:6.0"], ["sim:4.3"])
+    assert str(error.value).startswith(f"no verdict on the old SDK (--from sim:6.0):\n{words}")
+
+
 def test_json_is_valid_and_its_schema_is_the_published_one(upgrade: SdkDiff, downgrade: SdkDiff) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
