@@ -40,7 +40,7 @@ from fl_gen.cli.options import FILE, FOLDER, cache_folder, not_empty, vendor_arg
     show_default=True,
     help="Text for a terminal, JSON as schemas/jsonschema/sdk-diff.json describes it, Markdown for a pull request.",
 )
-@click.option("--all", "everything", is_flag=True, help="Cut no list of the text short.")
+@click.option("--all", "everything", is_flag=True, help="Text: cut no list short.")
 @click.option("--patch", is_flag=True, help="Add the unified diff of the generated files, formatted.")
 @click.option("-o", "--output", type=FILE, default=None, metavar="FILE", help="Write there instead of printing.")
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="A folder of schemas of your own.")
@@ -71,6 +71,8 @@ def diff(
                  one, whether a strategy stands in for it or not
               2  no verdict on one of the SDKs
     """
+    if everything and form != "text":
+        raise click.UsageError(f"--all goes with --format text: {form} cuts its lists in its own way or not at all.")
     from fl_gen.tasks.sdk_diff import diff_sdks
     from fl_gen.workflow import Request
 

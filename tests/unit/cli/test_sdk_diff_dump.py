@@ -94,6 +94,7 @@ def test_diff_exits_by_what_is_lost_in_every_form(run: Run, tmp_path: Path) -> N
     ("arguments", "words"),
     [
         (["mlu", "--to", "sim"], "Missing option '--from'"),
+        (["mlu", "--from", "sim", "--to", "sim", "--all", "--format", "json"], "--all goes with --format text: json "),
         (["mlx", "--from", "sim", "--to", "sim"], "there is no vendor 'mlx' in "),
         (["mlu", "--from", "sim", "--to", "toy"], "no verdict on the new SDK (--to toy):\n--to "),
         (
