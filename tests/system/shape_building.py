@@ -101,7 +101,8 @@ class Shape:
         """Run one of the built tests on the simulated SDK, where a leak is a failure."""
         variables = {"FL_SIM_DEVICES": str(devices), "FL_SIM_LEAKS": "fail", **settings}
         path = self.folder / "build" / program
-        return run([path, "--gtest_brief=1", *arguments], cwd=path.parent, env=environment(**variables), timeout=300)
+        arguments = ("--gtest_brief=1", *arguments) if program.startswith("test_") else arguments
+        return run([path, *arguments], cwd=path.parent, env=environment(**variables), timeout=300)
 
     def check(self, program: str, *arguments: str, devices: int = 3, **settings: str) -> str:
         """The output of a test program, which must end well and skip nothing."""
@@ -157,7 +158,7 @@ def build_shape(
     compiler: str = "g++",
     sanitize: str = "",
 ) -> Shape:
-    """Generate the backend of `vendor` on its simulated SDK, compile it with `programs` (names of generated tests)."""
+    """Generate the backend of `vendor` on its simulated SDK, compile it with `programs`: names of generated tests, or selftest."""
     key = "-".join(part for part in (vendor, version, sanitize.replace(",", "+")) if part)
     compiler = tool(compiler)
     folder = BUILD / "shapes" / key
@@ -205,6 +206,11 @@ def _build(shape: Shape, objects: Sequence[Path], programs: Sequence[str]) -> No
         parts.append(f"{source.stem}.o")
         lines.append(f"build {parts[-1]}: cc {source}")
     for program in programs:
+        if program == "selftest":
+            checks = sorted((generated / "selftest").glob("*.cc"))
+            lines += [f"build selftest-{source.stem}.o: cc {source}" for source in checks]
+            lines.append(f"build selftest: link {' '.join(f'selftest-{source.stem}.o' for source in checks)}")
+            continue
         lines.append(f"build {program}.o: cc {generated / 'tests' / program}.cc")
         lines.append(f"build {program}: link {program}.o {' '.join(parts)} {' '.join(str(made) for made in objects)}")
     build = shape.folder / "build"

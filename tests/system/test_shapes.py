@@ -7,6 +7,7 @@ stands in the table below; everything else is tried along the way.
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +98,8 @@ CASES = {
     "xpu": Case("xpu", "", XPU, "test_bkcl"),
     "xpu-4": Case("xpu", "4.32", XPU | {"memory.copy_async", "ccl.average_op"}),
 }
+# Programs that one shape is enough for: ranks in several processes join without groups; the self-test does without events.
+MORE = {"alder": ("test_aldercl_process",), "birch": ("selftest",)}
 # Enough of the tests of collectives: one number of ranks, what must not hang, and the calls that fail.
 FEW = "*/3:*AverageTest.*:*UniqueIdTest.*:*RefusalTest.ARankThat*:*FailureTest.A*:*FailureTest.S*"
 
@@ -106,7 +109,9 @@ def built(name: str) -> Shape:
     """One of CASES, built with its tests; once in a process."""
     case = CASES[name]
     folders = [write(SHAPES[name], BUILD / "shapes" / "schemas" / name)] if name in SHAPES else []
-    return build_shape(case.vendor, case.version, folders, [part for part in ("test_runtime", case.ccl) if part])
+    return build_shape(
+        case.vendor, case.version, folders, [*filter(None, ("test_runtime", case.ccl)), *MORE.get(name, ())]
+    )
 
 
 def _each(*names: str) -> pytest.MarkDecorator:
@@ -130,6 +135,19 @@ def test_the_runtime_works(name: str) -> None:
 @_each(*(name for name, case in CASES.items() if case.ccl))
 def test_collectives_work(name: str) -> None:
     built(name).check(CASES[name].ccl, f"--gtest_filter={FEW}", devices=8)
+
+
+@pytest.mark.xdist_group("shape-alder")
+def test_ranks_of_processes_join_without_groups() -> None:
+    built("alder").check("test_aldercl_process", "--gtest_filter=*TwoProcesses*", devices=4)
+
+
+@pytest.mark.xdist_group("shape-birch")
+def test_the_self_test_does_without_what_is_lacking() -> None:
+    finished = built("birch").run("selftest", devices=2)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    skipped = {check["name"] for check in json.loads(finished.stdout)["checks"] if check["result"] == "skip"}
+    assert skipped >= {"event.pending", "event.milliseconds", "stream.priorities", "collectives.init_all"}
 
 
 # --- what no run shows ------------------------------------------------------------------------------------------------
