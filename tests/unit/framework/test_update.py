@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from fl_gen.schema.catalog import Catalog
+from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.location import Location
 from fl_gen.schema.paths import data_dir
 from fl_gen.tasks import framework_update
+from fl_gen.tasks.framework_update import apply_updates
+from fl_gen.tasks.framework_values import Edit, Finding, FrameworkCheck
 
 from .conftest import Files, call, needs_headers
 from .test_check import BACKEND, CCL, GEMM, GUARD, REDUCE, RUNTIME, with_kernel_faults
 
-pytestmark = needs_headers
 SHIPPED = data_dir() / "schemas" / "frameworks" / "infinitrain"
 
 
@@ -37,6 +40,7 @@ def with_header_faults(files: Files) -> None:
     files.change(REDUCE, "    kProd = 1, // not used by the framework\n", "")
 
 
+@needs_headers
 def test_round_trip(tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     with_header_faults(files)
     with_kernel_faults(files)
@@ -110,3 +114,64 @@ def test_where_changes_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(framework_update, "data_dir", lambda: checkout / "_data")
     monkeypatch.chdir(checkout / "_data")
     assert target(()) == framework_update._Target(checkout / "_data" / "schemas", False)
+
+
+def check_of(*findings: Finding) -> FrameworkCheck:
+    """A check that found these."""
+    return FrameworkCheck("infinitrain", "tree", findings, (), (), 1, {}, 0, (), "clang")
+
+
+def changed(subject: str, *edits: Edit) -> Finding:
+    place = Location("tree/a.h", 1, 1)
+    return Finding("kind", "error", subject, "message", "meaning", place, place, edits)
+
+
+def test_an_overlay_that_was_not_read_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "schemas" / "frameworks" / "infinitrain" / "interface.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine\n")
+    monkeypatch.chdir(tmp_path)
+    edit = Edit("set", "interface.yaml", ("display_name",), "Other")
+    with pytest.raises(FlGenError) as stopped:
+        apply_updates(check_of(changed("a", edit)), ())
+    assert str(stopped.value) == (
+        "schemas/frameworks/infinitrain/interface.yaml: is there, and was not read: it would be lost\n"
+        "  = run again with --schemas schemas"
+    )
+    assert own.read_text() == "mine\n"
+
+
+def test_a_file_of_the_users_own_is_changed_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "own"
+    own = folder / "frameworks" / "infinitrain" / "ops" / "sigmoid.yaml"
+    own.parent.mkdir(parents=True)
+    text = (SHIPPED / "ops" / "sigmoid.yaml").read_text(encoding="utf-8").replace("\n", "\r\n") + "# mine\r\n"
+    own.write_text(text, newline="")
+    monkeypatch.chdir(tmp_path)
+    updated = apply_updates(check_of(changed("a", Edit("set", "ops/sigmoid.yaml", ("ops", 0, "doc"), "new"))), [folder])
+    assert (updated.files, updated.left, updated.note) == ({"own/frameworks/infinitrain/ops/sigmoid.yaml": 1}, (), "")
+    after = own.read_bytes().decode()
+    assert len(after.split("\r\n")) == len(text.split("\r\n"))
+    assert after.endswith("# mine\r\n")
+    assert "doc: new\r\n" in after
+    assert [path.name for path in own.parent.iterdir()] == ["sigmoid.yaml"]
+
+
+def test_what_would_make_the_schema_unsound_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    params = [
+        {"name": "input", "type": "const std::shared_ptr<Tensor> &"},
+        {"name": "exact", "type": "bool"},
+    ]
+    more = changed("Sigmoid", Edit("params", "ops/sigmoid.yaml", ("ops", 0, "params"), params))
+    good = changed("Interface", Edit("set", "interface.yaml", ("display_name",), "Other"))
+    nowhere = changed("Nowhere", Edit("set", "interface.yaml", ("no", "such", "key"), "x"))
+    updated = apply_updates(check_of(more, good, nowhere), ())
+    assert list(updated.files) == ["schemas/frameworks/infinitrain/interface.yaml"]
+    assert [(one.subject, one.edits) for one in updated.left] == [("Sigmoid", ()), ("Nowhere", ())]
+    assert updated.left[0].by_hand == (
+        "the rest of the schema must change too: sigmoid.yaml: a case gives every argument once; these differ: exact"
+    )
+    assert updated.left[1].by_hand == "find no.such.key, which is written in another way"
+    assert updated.note == "use it with --schemas schemas"
+    assert not (tmp_path / "schemas" / "frameworks" / "infinitrain" / "ops").exists()
