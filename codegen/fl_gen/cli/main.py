@@ -49,7 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(_os_error(error))
             return EXIT_STOPPED
         return EXIT_DONE
-    return _run(args)
+    try:
+        return _run(args)
+    except KeyboardInterrupt:  # while modules were imported, before or after the command itself
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write("fl-gen: interrupted\n")
+        return EXIT_INTERRUPTED
 
 
 def _run(args: list[str]) -> int:

@@ -99,3 +99,5 @@ def test_an_interrupt(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(cli, "_group", interrupted)
     assert run("backend", "mlu") == (3, "", "fl-gen: interrupted\n")
+    monkeypatch.setattr(cli, "_run", lambda args: interrupted())  # while it imports what it needs
+    assert run("backend", "mlu") == (3, "", "fl-gen: interrupted\n")
