@@ -244,10 +244,30 @@ def _changes(
             gone = f"no longer {before.note}" if before.note and not after.note else None
             more = _overloads(before, after) if kind == "function" else None
             yield "changed", _joined(rename, gone, more, _fields(before, after) if kind == "record" else None)
+    elif kind == "function" and (mixed := _handles(before, after, sides)) is not None:
+        yield "changed", _joined(rename, mixed)
     elif before.at.header != after.at.header or rename is not None:
         yield "moved", rename
     if before.availability != after.availability:
         yield ("deprecated" if after.availability != "available" else "undeprecated"), None
+
+
+def _handles(before: _Item, after: _Item, sides: tuple[_Side, _Side]) -> str | None:
+    """Where a function takes another handle than before, though both are `void *` to the compiler.
+
+    Only where both SDKs have both handles: a handle that was renamed is the same one.
+    """
+    if len(before.spelled) != 1 or len(after.spelled) != 1:
+        return None
+    for old, new in zip(before.spelled[0], after.spelled[0], strict=False):
+        names = [[name for name in _NAME.findall(text) if name != "const"] for text in (old, new)]
+        if old == new or any(len(found) != 1 for found in names):
+            continue
+        both = {names[0][0], names[1][0]}
+        tables = [side.items["typedef"] for side in sides]
+        if len(both) == 2 and all(name in table and table[name].key == "void *" for name in both for table in tables):
+            return f"{new} where {old} was; both are void * to the compiler"
+    return None
 
 
 def _overloads(before: _Item, after: _Item) -> str | None:

@@ -85,6 +85,23 @@ def test_each_kind_of_change(dumped: Dumped, old: str, new: str, row: Row) -> No
     assert found == [row]
 
 
+def test_another_handle_is_a_change_though_all_are_void_pointers(dumped: Dumped) -> None:
+    """As in ACL, where streams, events and contexts all are `void *`."""
+    handles = "typedef void *Stream; typedef void *Event;\n"
+    (one,) = changes(dumped, f"{handles}int f(Stream s, Event *e);", f"{handles}int f(Stream s, Stream *e);")
+    assert (one.change, one.name, one.note) == (
+        "changed",
+        "f",
+        "Stream * where Event * was; both are void * to the compiler",
+    )
+    renamed = changes(
+        dumped, f"{handles}int f(Stream s);", "typedef void *StreamV2; typedef void *Event;\nint f(StreamV2 s);"
+    )
+    assert "f" not in [one.name for one in renamed]
+    plain = changes(dumped, f"{handles}int f(Stream s);", f"{handles}int f(void *s);")
+    assert plain == ()
+
+
 def test_a_typedef_that_changed_is_told_once_and_not_for_each_function(dumped: Dumped) -> None:
     functions = "int f(H h); int g(H *h); int k(int);"
     (one,) = changes(dumped, f"typedef int H; {functions}", f"typedef long H; {functions}")
