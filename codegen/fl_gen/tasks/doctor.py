@@ -211,7 +211,7 @@ def _usable(answer: Answer | None) -> bool:
 
 def _newer(name: str, answer: Answer | None, least: str, remedy: str) -> Item:
     if answer is None:
-        return Item(name, "warning", f"not found; builds need {least} or newer", remedy)
+        return Item(name, "warning", f"not found; builds need it{least and f', {least} or newer'}", remedy)
     item = answered(name, answer, "building")
     if item.state == "ok" and _numbers(answer.version) < _numbers(least):
         return Item(name, "warning", f"{answer.version}, {answer.path}: builds need {least}", remedy, item.details)
@@ -223,9 +223,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _cmake_minimum() -> str:
-    from fl_gen.schema.catalog import Catalog
+    try:
+        from fl_gen.schema.catalog import Catalog
 
-    return Catalog().framework("infinitrain").interface.cmake.minimum
+        return Catalog().framework("infinitrain").interface.cmake.minimum
+    except (ImportError, FlGenError):  # told elsewhere
+        return ""
 
 
 def _formatters() -> Iterator[Item]:

@@ -55,7 +55,7 @@ def check_framework(request: CheckRequest, progress: Progress | None = None) -> 
     surface, units, abi = _read(tree, framework, request.jobs, say)
     locate = Locator()
     kernels = KernelComparison(framework, units, surface.types, abi, locate, tree.root)
-    findings = compare_interface(framework.interface, surface, tree.headers, locate)
+    findings = compare_interface(framework.interface, surface, tree, locate)
     findings += kernels.findings()
     registered = Counter(one.device or "?" for unit in units for one in unit.registered)
     return FrameworkCheck(

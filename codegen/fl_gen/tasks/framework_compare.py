@@ -10,6 +10,7 @@ from fl_gen.schema.location import Location
 from fl_gen.schema.name import Name
 from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.framework_surface import Surface, TreeClass
+from fl_gen.tasks.framework_tree import Tree
 from fl_gen.tasks.framework_types import FILE, RECOMPILE, Comparison, Locate
 from fl_gen.tasks.framework_values import Edit, Finding, Signature
 
@@ -37,9 +38,9 @@ def wanted_types(framework: Framework) -> Iterator[tuple[str, str]]:
         yield from ((kernels, param.type) for param in op.params)
 
 
-def compare_interface(interface: Interface, surface: Surface, headers: Sequence[str], locate: Locate) -> list[Finding]:
-    """Every disagreement between an interface and the headers of a tree; `headers` are those that the tree has."""
-    return list(_Whole(interface, surface, headers, locate).findings())
+def compare_interface(interface: Interface, surface: Surface, tree: Tree, locate: Locate) -> list[Finding]:
+    """Every disagreement between an interface and the headers of a tree."""
+    return list(_Whole(interface, surface, tree, locate).findings())
 
 
 class _Whole(Comparison):
@@ -94,7 +95,7 @@ class _Whole(Comparison):
         told |= {function.name for function in interface.registration.functions}
         for name in names:
             if name.rpartition("::")[2] not in told and not self._known(name):
-                yield self.gone("name", name, at, f"generated code takes it from {header}")
+                yield self.gone("name", name, at, f"generated code takes it from {header}", header)
 
     # -- classes --------------------------------------------------------------------------------------------------
 
@@ -103,7 +104,7 @@ class _Whole(Comparison):
         there = self.surface.classes.get(name)
         if there is None:
             if self.has_header(str(cls.header)):
-                yield self.gone("class", name, cls.location, "generated classes derive from it")
+                yield self.gone("class", name, cls.location, "generated classes derive from it", str(cls.header))
             return
         waiting = list(enumerate(cls.methods))
         pairs: list[tuple[Signature, int, Method]] = []
@@ -265,7 +266,8 @@ class _Whole(Comparison):
 
     def _registries(self) -> Iterator[Finding]:
         for registry in self.interface.registries:
-            if not self.has_header(str(registry.header)):
+            header = str(registry.header)
+            if not self.has_header(header):
                 continue
             for what, name, known in (
                 ("class", registry.name, self.surface.classes),
@@ -273,14 +275,14 @@ class _Whole(Comparison):
             ):
                 whole = f"{registry.namespace}::{name}"
                 if whole not in known:
-                    yield self.gone(what, whole, registry.location, "generated code registers through it")
+                    yield self.gone(what, whole, registry.location, "generated code registers through it", header)
 
     def _macros(self) -> Iterator[Finding]:
         for macro in self.interface.macros:
             there = self.surface.macros.get(macro.name)
             if there is None:
                 if self.has_header(str(macro.header)):
-                    yield self.gone("macro", macro.name, macro.location, "generated code uses it")
+                    yield self.gone("macro", macro.name, macro.location, "generated code uses it", str(macro.header))
                 continue
             if len(there.args or ()) != len(macro.args) or there.args is None:
                 text = "no arguments" if there.args is None else f"({', '.join(there.args)})"
@@ -302,7 +304,8 @@ class _Whole(Comparison):
         name = f"{registration.namespace}::{registration.struct}"
         there = self.surface.classes.get(name)
         if there is None:
-            yield self.gone("struct", name, registration.location, "a backend fills it to register itself")
+            header = str(registration.header)
+            yield self.gone("struct", name, registration.location, "a backend fills it to register itself", header)
         else:
             yield from self._registration_fields(there)
         for number, function in enumerate(registration.functions):
@@ -352,7 +355,8 @@ class _Whole(Comparison):
     def _function(self, function: Function, namespace: str, number: int) -> Iterator[Finding]:
         overloads = self.surface.functions.get(f"{namespace}::{function.name}", [])
         if not overloads:
-            yield self.gone("function", f"{namespace}::{function.name}", function.location, "generated code calls it")
+            name, header = f"{namespace}::{function.name}", str(self.interface.registration.header)
+            yield self.gone("function", name, function.location, "generated code calls it", header)
             return
         if any(not self._differences(namespace, function, one) for one in overloads):
             return

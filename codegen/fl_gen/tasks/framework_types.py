@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from fl_gen.schema.framework import Enum, Interface, Struct
 from fl_gen.schema.location import Location
 from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.framework_surface import Surface, TreeEnum
+from fl_gen.tasks.framework_tree import Tree
 from fl_gen.tasks.framework_values import Edit, Finding, Level, Place
 
 FILE = "interface.yaml"
@@ -25,16 +26,18 @@ def by_value(canonical: str) -> str:
 class Comparison:
     """What every comparison uses, and the comparison of types that have values or members."""
 
-    def __init__(self, interface: Interface, surface: Surface, headers: Sequence[str], locate: Locate) -> None:
+    def __init__(self, interface: Interface, surface: Surface, tree: Tree, locate: Locate) -> None:
         self.interface = interface
         self.surface = surface
-        self.headers = set(headers)
+        self.root = tree.root
+        self.headers = set(tree.headers)
         self.locate = locate
 
     def has_header(self, header: str) -> bool:
         return header in self.headers  # a header that is gone has been told; what it declared is not told again
 
-    def gone(self, what: str, name: str, at: Location, why: str) -> Finding:
+    def gone(self, what: str, name: str, at: Location, why: str, header: str | None = None) -> Finding:
+        """The finding for something that the tree, or that `header` of it, does not have."""
         near = suggestion(name, [known for known in self.surface.names if known.count("::") == name.count("::")])
         hint = f"; {near}" if near and near.startswith("did you mean") else ""
         return Finding(
@@ -43,7 +46,7 @@ class Comparison:
             f"{what} {name}",
             f"the tree has no {what} {name}{hint}",
             f"{why}: backends do not compile against this tree",
-            None,
+            self.locate(Place(str(self.root / header), 1, 1)) if header is not None else None,
             at,
             by_hand="find what took its place, and change the schema and the templates that use it",
         )
@@ -73,7 +76,7 @@ class Comparison:
         there = self.surface.enums.get(name)
         if there is None:
             if self.has_header(str(enum.header)):
-                yield self.gone("enum", name, enum.location, "generated code uses it")
+                yield self.gone("enum", name, enum.location, "generated code uses it", str(enum.header))
             return
         root = self.interface.namespace("root")
         if not self.same(root, enum.underlying, there.underlying):
@@ -91,7 +94,8 @@ class Comparison:
         if enum.to_string is not None:
             scope = enum.scope
             if f"{scope}::{enum.to_string}" not in self.surface.functions:
-                yield self.gone("function", f"{scope}::{enum.to_string}", enum.location, "generated messages use it")
+                name = f"{scope}::{enum.to_string}"
+                yield self.gone("function", name, enum.location, "generated messages use it", str(enum.header))
 
     def _values(self, enum: Enum, there: TreeEnum, path: tuple[str | int, ...]) -> Iterator[Finding]:
         known = {value.name: (number, value) for number, value in enumerate(enum.values)}
@@ -142,7 +146,7 @@ class Comparison:
         there = self.surface.classes.get(name)
         if there is None:
             if self.has_header(str(struct.header)):
-                yield self.gone("struct", name, struct.location, "generated kernels take it")
+                yield self.gone("struct", name, struct.location, "generated kernels take it", str(struct.header))
             return
         known = {field.name: (number, field) for number, field in enumerate(struct.fields)}
         after = -1

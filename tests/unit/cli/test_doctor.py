@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -263,3 +264,23 @@ def test_what_is_printed() -> None:
         "missing, and needed by fl-gen (XX): 1\n"
     )
     assert json.loads(doctor_json(diagnosis))["healthy"] is False
+
+
+@pytest.mark.parametrize("module", ["yaml", "jinja2", "platformdirs", "clang"])
+def test_a_package_that_cannot_be_imported(module: str, tmp_path: Path) -> None:
+    program = (
+        f"import sys; sys.modules[{module!r}] = None\n"
+        "from fl_gen.cli.main import main\n"
+        "sys.exit(main(['doctor', '--schemas', '.']))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.returncode in (0, 1)
+    assert done.stderr == ""
+    assert "Traceback" not in done.stdout
+    assert "\nlibclang\n" in done.stdout
+    if module == "yaml":
+        assert done.returncode == 1
+        assert "XX  check" in done.stdout

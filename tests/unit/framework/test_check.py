@@ -22,6 +22,7 @@ BACKEND = "infini_train/include/core/privateuse1_backend.h"
 REDUCE = "infini_train/include/nn/parallel/reduce_op_type.h"
 GEMM = "infini_train/src/kernels/common/gemm.h"
 GLOBAL = "infini_train/include/nn/parallel/global.h"
+COMMON = "infini_train/include/common/common.h"
 GELU = "infini_train/src/kernels/cpu/gelu.cc"
 FLASH = "infini_train/src/kernels/cuda/flash.cu"
 MORE = "infini_train/src/autograd/more.cc"
@@ -80,12 +81,18 @@ def test_what_headers_declare(tmp_path: Path, files: Files, monkeypatch: pytest.
     files.change(BACKEND, "bool HasPrivateUse1Backend();", "int HasPrivateUse1Backend(bool quiet);")
     files.change(BACKEND, "    std::string name;", "    std::string name;\n    int version;")
     del files.files[GLOBAL]
+    files.change(COMMON, "ComputeStrides(", "ComputeStride(")
+    files.change(RUNTIME, "RuntimeStatusToString(", "RuntimeStatusText(")
+    files.change(BACKEND, "std::string GetPrivateUse1BackendName();", "")
     result = check(tmp_path, files, monkeypatch)
     interface = "frameworks/infinitrain/interface.yaml"
     places = found(result)
     header = places.pop(("header-gone", f"header {GLOBAL}"))
     assert header.startswith(interface)
     assert places == {
+        ("name-gone", "name ComputeStrides"): f"{COMMON}:1:1",
+        ("function-gone", "function infini_train::core::RuntimeStatusToString"): f"{RUNTIME}:1:1",
+        ("function-gone", "function infini_train::core::GetPrivateUse1BackendName"): f"{BACKEND}:1:1",
         ("method-changed", "DeviceGuardImpl::DeviceCount"): files.at(GUARD, "int DeviceCount();", "DeviceCount"),
         ("method-changed", "DeviceGuardImpl::MallocAsync"): files.at(GUARD, "void MallocAsync(", "MallocAsync"),
         ("method-gone", "DeviceGuardImpl::ResetMemPoolHighWatermarks"): files.at(GUARD, "class DeviceGuardImpl {", "DeviceG"),
