@@ -38,7 +38,10 @@ _BASE_KEYS = ("schema", "base", "doc", "parameters")
 # Maps whose keys are what the base offers: a null for a key that it does not have is a mistake.
 _OFFERS = ("bindings", "types", "helpers", "kernels", "groups", "statuses", "domains")
 
-_BASE_NAME = Str("the name of a base", VENDOR_PATTERN, "a folder below bases/: lower case letters, digits and _")
+# It becomes part of a path, so it is short.
+_BASE_NAME = Str(
+    "the name of a base", "[a-z][a-z0-9_]{0,63}", "a folder below bases/: lower case letters, digits and _, at most 64"
+)
 _ITEM_NAME = Str("a C name or a header", "[A-Za-z_][A-Za-z0-9_./+-]*", "the name of what is dropped").with_location()
 _VALUE = Str("text", blank=True).with_location()
 

@@ -70,8 +70,15 @@ class Finding:
 
     def at(self, item: ProbeItem) -> Diagnostic:
         """The finding as a diagnostic in the file that `item` came from."""
+        start, end = item.locate(self.offset), item.locate(self.offset + self.length)
+        # In the file the text may be longer or shorter than in the code: escapes, placeholders of a base.
+        width = end.column - start.column if end.line == start.line else 0
         return Diagnostic(
-            location=item.locate(self.offset), message=self.message, hint=self.hint, length=self.length, rule=self.rule
+            location=start,
+            message=self.message,
+            hint=self.hint,
+            length=width if width > 0 else self.length,
+            rule=self.rule,
         )
 
 

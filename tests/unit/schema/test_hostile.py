@@ -20,7 +20,7 @@ from fl_gen.schema.ops_spec import load_ops
 from fl_gen.schema.runtime import load_runtime
 from fl_gen.schema.vendor_spec import load_vendor
 from fl_gen.schema.yaml_loader import loads
-from unit.schema.samples import API, KERNELS, OPS, RUNTIME, VENDOR
+from unit.schema.samples import API, API_BASE, API_EXTENDS, KERNELS, OPS, RUNTIME, VENDOR, VENDOR_BASE, VENDOR_EXTENDS
 
 EXAMPLES = 5_000 if os.environ.get("FL_GEN_TORTURE") else 150
 LOADERS = [load_runtime, load_vendor, load_interface, load_ops, load_api_data, load_native_kernels]
@@ -65,9 +65,35 @@ def test_a_good_file_with_damage(
     outcome(loader, path)
 
 
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from([(load_vendor, VENDOR_BASE, VENDOR_EXTENDS), (load_api_data, API_BASE, API_EXTENDS)]),
+    st.booleans(),
+    st.lists(
+        st.tuples(st.floats(0, 1), st.integers(0, 12), HOSTILE | st.sampled_from(["${", "${}", "}", "${runtime}", "${RUNTIME}"])),
+        min_size=1,
+        max_size=4,
+    ),
+)  # fmt: skip
+def test_a_base_and_what_extends_it_with_damage(
+    tmp_path: Path, kind: tuple[Callable[..., Any], str, str], in_base: bool, edits: list[tuple[float, int, str]]
+) -> None:
+    loader, base, own = kind
+    name = "vendor.yaml" if loader is load_vendor else "api.yaml"
+    text = base if in_base else own
+    for place, removed, inserted in edits:
+        at = int(place * len(text))
+        text = text[:at] + inserted + text[at + removed :]
+    base, own = (text, own) if in_base else (base, text)
+    for path, content in ((tmp_path / "bases" / "crt_like" / name, base), (tmp_path / "vendors" / "chip" / name, own)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    outcome(loader, tmp_path / "vendors" / "chip" / name)
+
+
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just("schema"))
 KEYS = st.sampled_from(["schema", "vendor", "types", "operations", "groups", "bindings", "ops", "kernels", "runtime", "params",
-                        "stream", "sdk", "statuses", "name", "expr", "headers", "dtypes", "workarounds"])  # fmt: skip
+                        "stream", "sdk", "statuses", "name", "expr", "headers", "dtypes", "workarounds", "extends", "with", "without"])  # fmt: skip
 TREES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=20
 )

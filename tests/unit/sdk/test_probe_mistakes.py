@@ -226,6 +226,7 @@ def test_what_an_item_uses_is_told_with_header_and_line(judge_one: Callable[...,
     assert used == {
         "cnrtDeviceProp_t": ("cnrt.h", line("typedef struct {")),
         "cnrtGetDeviceProperties": ("cnrt.h", line("#define cnrtGetDeviceProperties ")),
+        "cnrtGetDeviceProperties_V3": ("cnrt.h", line(" cnrtGetDeviceProperties_V3(")),
         "CNRT_NOTIFIER_DEFAULT": ("cnrt.h", line("#define CNRT_NOTIFIER_DEFAULT")),
     }
     copy = judge_one("cnrtMemcpy(dst, src, size, cnrtMemcpyHostToDev)", params=COPY)
