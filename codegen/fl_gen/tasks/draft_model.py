@@ -85,18 +85,24 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Surface:
-    """What the headers declare, as the draft looks at it."""
+    """What the headers declare, as the draft looks at it.
+
+    `aliases`: functions that a macro renames, with the name to call them by; `macro_types`: macros that stand for a
+    pointer type, without `struct`.
+    """
 
     sdk: Sdk
     clusters: Mapping[str, Cluster]
     constants: Mapping[str, Constant]
     aliases: Mapping[str, str] = field(default_factory=dict)
+    macro_types: Mapping[str, str] = field(default_factory=dict)
 
     def canonical(self, type_: str) -> str:
         """A type's name without typedefs."""
         if type_ in self.sdk.typedefs:
             return self.sdk.typedefs[type_].canonical
-        return type_
+        macro = self.macro_types.get(type_)
+        return macro if macro is not None else type_
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ _LIKE = 0.8  # likeness from which on a function speaks for its cluster
 _LIKE_STEP = 0.7  # likeness of a function to a step of a recipe
 _SHARE = {"runtime": 0.15, "blas": 0.4, "ccl": 0.3}  # of a group's operations that its cluster has at least
 _TYPE_LEAST = 0.75
+_POINTER_TYPE = re.compile(r"\(?\s*(?:struct\s+)?((\w+)\s*\*+)\s*\)?")
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|enum|union|class|__restrict|restrict)\b")
 
 
@@ -48,7 +49,13 @@ def make_surface(sdk: Sdk, variables: Mapping[str, Constant]) -> Surface:
         if macro.value is not None and macro.name not in constants:
             constants[macro.name] = Constant(macro.name, macro.value, macro.at)
     clusters = {prefix: Cluster(prefix, tuple(functions)) for prefix, functions in by_prefix.items()}
-    return Surface(sdk, clusters, constants, aliases)
+    macro_types = {
+        macro.name: match.group(1)
+        for macro in sdk.macros.values()
+        if (match := _POINTER_TYPE.fullmatch(macro.text))
+        and (match.group(2) == "void" or match.group(2) in sdk.records)
+    }
+    return Surface(sdk, clusters, constants, aliases, macro_types)
 
 
 def given(function: Function) -> str:
@@ -234,7 +241,7 @@ class Survey:
                 found[name] = self._host_function(name, prefixes, phrases.used_by)
                 continue
             votes = self._votes(prefixes, phrases.used_by)
-            for candidate in self.surface.sdk.type_names():
+            for candidate in (*self.surface.sdk.type_names(), *self.surface.macro_types):
                 score = self._type_score(candidate, phrases, votes, prefixes)
                 if score > _TYPE_LEAST:
                     scored.append((score, name, candidate))
@@ -258,6 +265,8 @@ class Survey:
                         best = (score, function)
             if best is not None:
                 votes.update({base_of(param.type) for param in best[1].params})
+                # What a macro stands for is all that is left of it here.
+                votes.update({_unspaced(param.canonical) for param in best[1].params if "*" in param.canonical})
         return votes
 
     def _type_score(self, name: str, wanted: TypePhrases, votes: Counter[str], prefixes: Sequence[str]) -> float:
@@ -272,10 +281,13 @@ class Survey:
             return 0.0
         # A struct may be taken under the name of a typedef that is a pointer to it.
         pointers = [one.name for one in self.surface.sdk.typedefs.values() if one.canonical == f"{name} *"]
-        used = max(votes[one] for one in (name, *pointers)) / max(votes.values(), default=1)
+        most = max((count for one, count in votes.items() if "*" not in one), default=1)
+        macro = self.surface.macro_types.get(name)
+        spelled = [_unspaced(macro), f"{_unspaced(macro)}*"] if macro is not None else []
+        used = max(votes[one] for one in (name, *pointers, *spelled)) / most
         own = bool(pieces(name)) and any(_kin(prefix, pieces(name)[0]) for prefix in prefixes)
         fits = 0.1 if wanted.shape == "enum" and is_enum else 0.0
-        alias = 0.05 if name in self.surface.sdk.typedefs else 0.0
+        alias = 0.05 if macro is not None or name in self.surface.sdk.typedefs else 0.0
         return 0.6 * likeness + 0.5 * used + (0.15 if own else 0.0) + fits + alias
 
     def _host_function(self, portable: str, prefixes: Sequence[str], operations: Sequence[str]) -> TypeDraft:
@@ -288,8 +300,12 @@ class Survey:
 
     def _declared(self, name: str) -> Declared | None:
         sdk = self.surface.sdk
-        one = sdk.typedefs.get(name) or sdk.enums.get(name) or sdk.records.get(name)
+        one = sdk.typedefs.get(name) or sdk.enums.get(name) or sdk.records.get(name) or sdk.macros.get(name)
         return one.at if one is not None else None
+
+
+def _unspaced(type_: str) -> str:
+    return type_.replace(" ", "")
 
 
 def _kin(prefix: str, other: str) -> bool:

@@ -209,6 +209,16 @@ def test_codes_of_a_plain_integer_are_macros_or_variables(
     assert (status.type, status.success, status.not_ready) == ("zzStatus", "ZZ_OK", ("ZZ_ERROR_NOT_READY",))
 
 
+def test_a_type_may_be_a_macro(runtime: Runtime, vocabulary: Vocabulary, tmp_path: Path) -> None:
+    text = HEADER.replace(
+        "typedef struct zzQueueImpl *zzQueue_t;", "struct zzQueueImpl;\n#define zzQueue_t struct zzQueueImpl *"
+    )
+    made = drafted(tmp_path, runtime, vocabulary, zz__h=text)
+    assert made.types["stream"].type == "zzQueue_t"
+    best = made.proposals["memory.copy_async"][0]
+    assert (best.code, best.verified) == ("zzMemcpyAsync(dst, src, size, stream, kind)", True)
+
+
 def test_a_tradition_breaks_ties(runtime: Runtime, vocabulary: Vocabulary, tmp_path: Path) -> None:
     text = HEADER.replace(
         "zzStatus zzEventRecord(zzEvent_t event, zzQueue_t queue);",
