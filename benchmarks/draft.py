@@ -29,6 +29,8 @@ from fl_gen.tasks.draft_yaml import parts_of
 
 # Shape of the SDK -> the least share of operations that is right first and among the first three.
 AIMS = {"cuda": (0.80, 0.95), "other": (0.60, 0.0)}
+# Releases of headers that vendors ship -> the vendor file that they are compared with.
+REAL = dict.fromkeys(("cuda-11.8", "cuda-12.1", "cuda-12.9", "cuda-13.5"), "nvidia") | {"hip-5.2": "dcu"}
 SHAPES = {"mlu": "other", "ascend": "other", "xpu": "other"}
 
 
@@ -148,8 +150,12 @@ def main() -> int:
         help="VENDOR[@sim:VERSION], VENDOR@real:RELEASE or VENDOR@PATH[,PATH...]; default: every vendor@sim",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="tell what was not right first")
+    parser.add_argument("--real", action="store_true", help="also every release that tools/real_headers.py has fetched")
+    parser.add_argument("--out", type=Path, help="also write the table into this file")
     options = parser.parse_args()
     targets = options.sdk or [f"{name}@sim" for name in Catalog().vendors() if Catalog().api_path(name) is not None]
+    if options.real:
+        targets += [f"{vendor}@real:{release}" for release, vendor in REAL.items() if real(release) is not None]
     scores: list[Score] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, target in enumerate(targets):
@@ -170,7 +176,10 @@ def main() -> int:
                     print(f"{target}: {operation}: {wanted}, proposed {told}")
                 for told in score.spurious:
                     print(f"{target}: the shipped file has nothing for {told}")
-    print(table(scores))
+    text = table(scores)
+    print(text)
+    if options.out is not None:
+        options.out.write_text(f"# Drafts of vendor files (benchmarks/draft.py)\n\n{text}\n", encoding="utf-8")
     missed = [one for one in scores if one.share_first < AIMS[one.shape][0] or one.share_three < AIMS[one.shape][1]]
     for one in missed:
         print(f"{one.name} misses its aim of {AIMS[one.shape][0]:.0%} first, {AIMS[one.shape][1]:.0%} among three")

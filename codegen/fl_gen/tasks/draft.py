@@ -130,6 +130,12 @@ def new_vendor(request: DraftRequest, output: Path, catalog: Catalog) -> Drafted
     if request.tradition is not None and request.tradition not in vocabulary.traditions:
         known = ", ".join(vocabulary.traditions)
         raise FlGenError(f"--like {quote(request.tradition)} is no way of naming that is known\n  = one of {known}")
+    for root in request.sdk:
+        if root.partition(":")[0] == "sim" and not os.path.exists(root):
+            raise FlGenError(
+                f"--sdk {root}: a draft is made from headers on the disk\n"
+                "  = name their folder; fl-gen sim build VENDOR --out DIR writes those of a simulated SDK"
+            )
     folder = output / "vendors" / request.name
     if os.path.lexists(folder):
         raise FlGenError(

@@ -106,6 +106,7 @@ def test_sdks_that_cannot_be_drafted(run: Run, tmp_path: Path) -> None:
         assert result.code == 2
         assert said in result.err
         assert not (tmp_path / "schemas").exists()
+    assert "a draft is made from headers on the disk" in run("vendor", "new", "newco", "--sdk", "sim:6.14").err
     assert "Missing option '--sdk'" in run("vendor", "new", "newco").err
     assert "the value is empty" in run("vendor", "new", "newco", "--sdk", "").err
 
