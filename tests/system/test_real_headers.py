@@ -129,6 +129,23 @@ def test_the_runtime_library_is_found_beside_the_headers(release: str) -> None:
     assert libraries["nccl"] is None
 
 
+def test_one_folder_with_all_packages(tmp_path: Path) -> None:
+    """As `pip install` lays them out: one --sdk for the folder nvidia of site-packages sees every part."""
+    nvidia = tmp_path / "site-packages" / "nvidia"
+    nvidia.mkdir(parents=True)
+    for root in roots("cuda-12.1"):
+        for part in Path(root).iterdir():
+            (nvidia / part.name).symlink_to(part)
+    check = check_sdk(Request(vendor="nvidia", sdk=(str(nvidia),)))
+    apart = checked("cuda-12.1")
+    assert (check.sdk.version, check.coverage, check.groups) == ("12.1", apart.coverage, apart.groups)
+    assert [(one.name, one.state) for one in check.operations] == [(one.name, one.state) for one in apart.operations]
+    # The folder above it is too high, and the message says where to point.
+    result = run(["fl-gen", "sdk", "check", "nvidia", "--sdk", nvidia.parent])
+    assert result.returncode == 2
+    assert "cuda_runtime_api.h" in result.stderr
+
+
 def test_hip_binds_without_its_libraries() -> None:
     check = checked(HIP)
     assert check.sdk.version == "5.2.21153"

@@ -87,3 +87,38 @@ def test_a_library_that_is_a_linker_option(run: Run, tmp_path: Path) -> None:
     _overlay(tmp_path, text)
     result = run("schema", "check", "acme", "--schemas", "s")
     assert (result.code, "must be a library name" in result.err) == (2, True), result.err
+
+
+BASE = """\
+schema: 1
+base: %s
+doc: a base
+parameters: {runtime: {doc: prefix}}
+types: {stream: ["${runtime}Stream_t"]}
+bindings: {device.set: [{expr: "${%s}Set(device)", source: s}]}
+"""
+
+
+def test_bases_are_checked_with_everything_else(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "s" / "bases" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "vendor.yaml").write_text(BASE % ("mine", "runtime"))
+    assert run("schema", "check", "--schemas", "s").code == 0
+    (folder / "vendor.yaml").write_text(BASE % ("mine", "runtme"))
+    result = run("schema", "check", "--schemas", "s")
+    assert result.code == 2
+    assert result.err == (
+        "s/bases/mine/vendor.yaml:6:33: '${runtme}' names no parameter of the base\n"
+        '    6 | bindings: {device.set: [{expr: "${runtme}Set(device)", source: s}]}\n'
+        "      |                                 ^\n"
+        "  = did you mean 'runtime'?\n"
+    )
+    # A vendor that does not extend it is none of its business.
+    assert run("schema", "check", "mlu", "--schemas", "s").code == 0
+
+
+def test_the_kinds_of_bases_are_exported(run: Run, tmp_path: Path) -> None:
+    assert run("schema", "export", "--out", "j").code == 0
+    names = {path.name for path in (tmp_path / "j").iterdir()}
+    assert {"vendor-base.json", "api-base.json", "vendor.json", "api.json"} <= names
+    assert "vendor-base" in run("schema", "export").err
