@@ -80,7 +80,7 @@ def test_a_required_header_that_is_not_there(tmp_path: Path, neuware: Path) -> N
     stops(
         tmp_path,
         f"--sdk {neuware} is no Neuware SDK: cnrt.h (CNRT) is not in {neuware}/include, {neuware}\n"
-        "  = name the folder that holds include/cnrt.h or with NEUWARE_HOME",
+        "  = name the folder that holds include/cnrt.h with --sdk or NEUWARE_HOME",
         *("mlu", "--sdk", neuware),
     )
 
@@ -117,7 +117,7 @@ def test_no_sdk_at_all(tmp_path: Path) -> None:
     stops(
         tmp_path,
         "no Neuware SDK found: looked for include/cnrt.h in $NEUWARE_HOME (not set), /usr/local/neuware\n"
-        "  = name its folder with --sdk DIR or with NEUWARE_HOME; --sdk sim works without any SDK",
+        "  = name its folder with --sdk DIR or NEUWARE_HOME; --sdk sim works without any SDK",
         "mlu",
     )
 

@@ -111,7 +111,11 @@ def _root(named: Path | str, origin: str, vendor: Vendor, files: Mapping[str, st
         with os.scandir(path):
             pass
     except ValueError as error:
-        raise SdkError(f"--sdk {quote(text)} is no path: {error}", remedy) from error
+        named = f"{origin}{' ' if origin == '--sdk' else '='}{quote(text)}"
+        if isinstance(error, UnicodeEncodeError):
+            remedy = "rename it, or make a symbolic link to it and name that"
+            raise SdkError(f"{named} is not UTF-8, and libclang takes no other path", remedy) from error
+        raise SdkError(f"{named} is no path: {error}", remedy) from error
     except FileNotFoundError as error:
         raise SdkError(f"{what} does not exist", _similar(text) or remedy) from error
     except PermissionError as error:
@@ -221,7 +225,7 @@ def _lacking_error(
     unreadable = [folder for folder in looked if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK)]
     if unreadable:
         return SdkError(message, f"allow reading and entering {', '.join(unreadable)}")
-    return SdkError(message, f"name the folder that holds {_wanted(vendor)}{_or_variable(vendor)}")
+    return SdkError(message, f"name the folder that holds {_wanted(vendor)} with --sdk{_or_variable(vendor)}")
 
 
 def _search(root: Path, header: str) -> str | None:
@@ -258,7 +262,7 @@ def _wanted(vendor: Vendor) -> str:
 
 
 def _or_variable(vendor: Vendor) -> str:
-    return f" or with {vendor.sdk.environment[0]}" if vendor.sdk.environment else ""
+    return f" or {vendor.sdk.environment[0]}" if vendor.sdk.environment else ""
 
 
 # -- libraries and version --------------------------------------------------------------------------------------------

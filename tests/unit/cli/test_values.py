@@ -24,7 +24,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     (("backend", "mlu", "--sdk", "/usr", "--sdk", "sim:6.0"), "--sdk sim:6.0 is a whole SDK"),
     (("backend", "mlu", "--sdk", "file"), "--sdk file is a file, not a folder"),
     (("backend", "mlu", "--sdk", "nowhere"), "--sdk nowhere does not exist"),
-    (("backend", "mlu", "--sdk", "\udc80"), "is no path"),
+    (("backend", "mlu", "--sdk", "\udc80"), r"--sdk '\udc80' is not UTF-8, and libclang takes no other path"),
     (("backend", "mlu", *SIM, "--framework", "../x"), "there is no framework '../x'"),
     (("backend", "mlu", *SIM, "--require", "nope"), "mlu has no group of that name; it has runtime, blas, ccl"),
     (("backend", "mlu", *SIM, "--require", " "), "the value is empty"),
