@@ -85,7 +85,8 @@ def measure(name: str, vendor: str, roots: tuple[str, ...], catalog: Catalog | N
 
 def answers(vendor: str, roots: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """By operation the functions (or the constant) that the shipped vendor file's choice calls on these headers."""
-    from fl_gen.workflow import Request, resolve_request
+    from fl_gen.workflow.generate import resolve_request
+    from fl_gen.workflow.request import Request
 
     _, sdk = headers_of(roots)
     functions = set(sdk.functions) | {m.name for m in sdk.macros.values() if m.text in sdk.functions}

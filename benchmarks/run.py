@@ -113,7 +113,8 @@ def measure_probe(rounds: int) -> dict[str, Any]:
     from fl_gen.sdk import probe as module
     from fl_gen.sdk.shims import tiers
     from fl_gen.sdk.unit import MAIN_FILE, build
-    from fl_gen.workflow import Request, resolve_request
+    from fl_gen.workflow.generate import resolve_request
+    from fl_gen.workflow.request import Request
 
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     original = module.probe
@@ -177,7 +178,8 @@ def measure_growth(rounds: int, scratch: Path) -> dict[str, Any]:
     """Schemas to text, without formatting, with ever more ops; the templates are compiled beforehand."""
     from fl_gen.render.infinitrain import render_infinitrain
     from fl_gen.schema.paths import data_dir
-    from fl_gen.workflow import Request, resolve_request
+    from fl_gen.workflow.generate import resolve_request
+    from fl_gen.workflow.request import Request
 
     base = len(resolve_request(Request("mlu", sdk=("sim",), cache=scratch / "growth-cache")).backend.ops)
     plain = plain_ops()

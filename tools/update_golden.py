@@ -11,7 +11,8 @@ from pathlib import Path
 
 from fl_gen.output.plan import Action
 from fl_gen.output.publish import replace_file
-from fl_gen.workflow import Request, generate, plan_of, prepare
+from fl_gen.workflow.generate import generate, plan_of, prepare
+from fl_gen.workflow.request import Request
 
 ROOT = Path(__file__).resolve().parents[1]
 VENDORS = tuple(sorted(path.parent.name for path in (ROOT / "schemas" / "vendors").glob("*/api.yaml")))

@@ -24,7 +24,8 @@ from fl_gen.output.simbuild import SimBuildOptions, build_sim_sdk
 from fl_gen.render.simapi import load_api
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.paths import data_dir
-from fl_gen.workflow import Request, generate
+from fl_gen.workflow.generate import generate
+from fl_gen.workflow.request import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent

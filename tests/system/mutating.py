@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from fl_gen.output.manifest import MANIFEST_NAME
-from fl_gen.workflow import Request, prepare
+from fl_gen.workflow.generate import prepare
+from fl_gen.workflow.request import Request
 
 from .building import CACHE, ROOT, Built, environment, run, succeed, tool
 

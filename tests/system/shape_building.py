@@ -18,7 +18,8 @@ from fl_gen.resolve.model import Backend
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.framework_spec import load_interface
 from fl_gen.schema.paths import data_dir
-from fl_gen.workflow import Request, generate
+from fl_gen.workflow.generate import generate
+from fl_gen.workflow.request import Request
 
 from .building import BUILD, CACHE, ROOT, environment, lock, run, succeed, tool
 

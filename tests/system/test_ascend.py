@@ -16,7 +16,8 @@ import pytest
 from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.sdk_check import SdkCheck, check_sdk
-from fl_gen.workflow import Request, resolve_request
+from fl_gen.workflow.generate import resolve_request
+from fl_gen.workflow.request import Request
 
 from .building import BUILD, CLANG, environment, lock, run, succeed, tool
 from .shape_building import build_shape

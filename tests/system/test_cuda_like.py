@@ -14,7 +14,8 @@ import pytest
 from fl_gen.render.simapi import load_api
 from fl_gen.render.simheaders import render_headers
 from fl_gen.schema.catalog import Catalog
-from fl_gen.workflow import Request, generate
+from fl_gen.workflow.generate import generate
+from fl_gen.workflow.request import Request
 
 from .building import BUILD, CACHE, ROOT, lock, missing, succeed, tool
 from .shape_building import FLAGS, FRAMEWORK, HOST, Shape, build_shape, host

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fl_gen.workflow import Request, prepare
+from fl_gen.workflow.generate import prepare
+from fl_gen.workflow.request import Request
 
 from .building import CACHE, ROOT, tool
 

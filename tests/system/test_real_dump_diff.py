@@ -17,7 +17,7 @@ from fl_gen.sdk.find import find_sdk
 from fl_gen.tasks.dump_values import SdkDump
 from fl_gen.tasks.sdk_diff import diff_sdks
 from fl_gen.tasks.sdk_dump import dump_vendor
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 
 from .building import tool
 from .test_real_headers import CUDA, HIP, roots, vendor_of

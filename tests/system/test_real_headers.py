@@ -24,7 +24,7 @@ from fl_gen.sdk.headers import read_sdk
 from fl_gen.sdk.model import Sdk
 from fl_gen.tasks.sdk_check import check_sdk
 from fl_gen.tasks.sdk_values import OperationCheck, SdkCheck
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 
 from .building import BUILD, ROOT, missing, run, tool
 

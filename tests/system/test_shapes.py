@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fl_gen.workflow import Request, resolve_request
+from fl_gen.workflow.generate import resolve_request
+from fl_gen.workflow.request import Request
 
 from .building import BUILD, CACHE, ROOT
 from .shape_building import Shape, build_shape

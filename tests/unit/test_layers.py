@@ -16,7 +16,7 @@ LAYERS = ("cli", "report", "tasks", "workflow", "output", "render", "resolve", "
 
 
 def modules() -> list[Path]:
-    return sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem == "workflow")
+    return sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE)
 
 
 def layer_of(parts: tuple[str, ...]) -> str:

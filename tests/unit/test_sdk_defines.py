@@ -9,7 +9,8 @@ import pytest
 from fl_gen.schema.errors import FlGenError
 from fl_gen.tasks.sdk_check import check_sdk
 from fl_gen.tasks.sdk_dump import dump_vendor
-from fl_gen.workflow import Request, prepare
+from fl_gen.workflow.generate import prepare
+from fl_gen.workflow.request import Request
 
 HEADER = """\
 #if !defined(__HIP_PLATFORM_AMD__) || __HIP_PLATFORM_AMD__ != 1

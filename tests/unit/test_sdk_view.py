@@ -11,7 +11,8 @@ from fl_gen.render.infinitrain import base_context, tree_files
 from fl_gen.render.sdk_view import SdkView, operand
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.paths import data_dir
-from fl_gen.workflow import Request, resolve_request
+from fl_gen.workflow.generate import resolve_request
+from fl_gen.workflow.request import Request
 
 
 @functools.cache

@@ -14,7 +14,8 @@ from fl_gen.render.template_lines import find_line
 from fl_gen.render.verify import PrerequisiteError, Sources, Verified, VerifyError, verify
 from fl_gen.schema.paths import data_dir
 from fl_gen.sdk.shims import tiers
-from fl_gen.workflow import Request, Resolved, resolve_request
+from fl_gen.workflow.generate import Resolved, resolve_request
+from fl_gen.workflow.request import Request
 
 TEMPLATES = data_dir() / "templates"
 GUARD = "src/runtime/{vendor}_guard_impl.cc.j2"

@@ -52,7 +52,8 @@ def backend(
     list says which.
     """
     from fl_gen.report.terminal import backend_summary, plan_text
-    from fl_gen.workflow import Request, generate, plan_of, prepare
+    from fl_gen.workflow.generate import generate, plan_of, prepare
+    from fl_gen.workflow.request import Request
 
     request = Request(
         vendor=vendor,

@@ -26,7 +26,8 @@ def new(
 
     Nothing that exists is written over. Run `fl-gen backend VENDOR` afterwards, so that the router knows it.
     """
-    from fl_gen.workflow import Request, scaffold
+    from fl_gen.workflow.request import Request
+    from fl_gen.workflow.scaffold import scaffold
 
     request = Request(
         vendor=vendor, sdk=sdk or ("sim",), output=output, schema_dirs=schema_dirs, cache=cache_folder(no_cache)

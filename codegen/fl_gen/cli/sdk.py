@@ -86,7 +86,7 @@ def check(
             return answer[0]
     from fl_gen.schema.errors import FlGenError
     from fl_gen.tasks.sdk_targets import check_targets, default_jobs, parse_target
-    from fl_gen.workflow import Request
+    from fl_gen.workflow.request import Request
 
     if form != "text" and (verbose or only):
         raise click.UsageError(

@@ -74,7 +74,7 @@ def diff(
     if everything and form != "text":
         raise click.UsageError(f"--all goes with --format text: {form} cuts its lists in its own way or not at all.")
     from fl_gen.tasks.sdk_diff import diff_sdks
-    from fl_gen.workflow import Request
+    from fl_gen.workflow.request import Request
 
     request = Request(vendor=vendor, schema_dirs=schema_dirs, template_dirs=template_dirs, cache=cache_folder(no_cache))
     result = diff_sdks(request, old, new, patch)

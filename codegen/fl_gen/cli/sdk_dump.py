@@ -53,7 +53,7 @@ def dump(
     """
     from fl_gen.report.dump_text import dump_json, dump_summary, dump_yaml
     from fl_gen.tasks.sdk_dump import dump_folder, dump_vendor
-    from fl_gen.workflow import Request
+    from fl_gen.workflow.request import Request
 
     if vendor is not None:
         result = dump_vendor(Request(vendor=vendor, sdk=sdk, schema_dirs=schema_dirs), headers)

@@ -11,7 +11,8 @@ from fl_gen.resolve.model import Backend
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.sdk_check import check_of
 from fl_gen.tasks.sdk_values import Rejected, SdkCheck
-from fl_gen.workflow import Outcome, Request, Resolved
+from fl_gen.workflow.generate import Outcome, Resolved
+from fl_gen.workflow.request import Request
 
 # What a new backend gains most from, in the order of calls in a small GPT's training steps.
 FIRST_KERNELS = (

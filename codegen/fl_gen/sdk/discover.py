@@ -2,7 +2,7 @@
 
 Folders called `include` (or `inc`) below the roots are searched, else the roots themselves. Of the headers there those
 are *main* that no other one reads: an umbrella header stands for all that it includes. A header counts only if it
-parses; where an umbrella does not, what it would have read is tried by itself. Headers with an `extern "C"` come before
+parses; where an umbrella does not, what it would have read stands by itself. Headers with an `extern "C"` come before
 those of C++ libraries, which take long to parse. A header that refuses itself until a macro is defined is given that
 macro, if it then parses. Whatever is left out has its reason.
 
@@ -44,6 +44,7 @@ _CXX_SHARE = 0.2  # of the time: after it headers of C++ libraries are not tried
 _MOST_DEFINES = 3  # macros that are tried for one header
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _C_LINKAGE = re.compile(rb'extern[ \t]+"C"|_BEGIN_DECLS\b|_EXTERN_C')
+_PROTOTYPE = re.compile(rb"\)\s*;")
 _MACRO = re.compile(r"\b_*[A-Z][A-Z0-9_]{3,}\b")
 _TESTED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifdef\s+)([A-Za-z_]\w*)")
 _MISSING = re.compile(r"'(.+)' file not found")
@@ -94,7 +95,8 @@ def _defining(macros: Sequence[str]) -> dict[str, str]:
 
 
 def discover(roots: Sequence[Path | str], seconds: float = _SECONDS) -> Discovered:
-    """The include folders and main headers below `roots`, searched for at most about `seconds`.
+    """The include folders and main headers below `roots`, searched for at most about `seconds` of processor time: how
+    busy the machine is changes nothing.
 
     SdkError for a root that is no readable folder. Without any header that parses `headers` is empty.
     """
@@ -276,19 +278,20 @@ class _Choice:
         self.defines: list[str] = []
         self._parses = 0
         self._covered: set[str] = set()
+        self._reads: dict[str, set[str]] = {}
 
     def headers(self) -> list[str]:
         accepted: list[str] = []
         accepted_c = False
         failed: dict[str, str] = {}
         order = self._order()
-        self._deadline = time.monotonic() + self._seconds
-        self._cxx_deadline = time.monotonic() + _CXX_SHARE * self._seconds
+        self._deadline = time.process_time() + self._seconds
+        self._cxx_deadline = time.process_time() + _CXX_SHARE * self._seconds
         for name in order:
             if os.path.realpath(self._files[name]) in self._covered:
                 continue
-            plain = _C_LINKAGE.search(self._texts[name]) is not None
-            if not plain and accepted_c and time.monotonic() > self._cxx_deadline:
+            plain = self._is_plain(name)
+            if not plain and accepted_c and time.process_time() > self._cxx_deadline:
                 failed[name] = "not tried: it is C++, and the time for that was over"
                 continue
             reason = self._try([name])
@@ -307,7 +310,18 @@ class _Choice:
                 accepted.append(name)
             else:
                 self.skipped.append(Skipped(name, reason))
-        return self._together(accepted)
+        return self._together(self._umbrellas(accepted))
+
+    def _umbrellas(self, accepted: Sequence[str]) -> list[str]:
+        """The headers that no other one reads; of two that read each other the first. Later ones may read earlier."""
+        kept: list[str] = []
+        for at, name in enumerate(accepted):
+            path = os.path.realpath(self._files[name])
+            others = [other for other in accepted if other != name and path in self._reads[other]]
+            mutual = {other for other in others if os.path.realpath(self._files[other]) in self._reads[name]}
+            if all(other in mutual and accepted.index(other) > at for other in others):
+                kept.append(name)
+        return kept
 
     def _together(self, accepted: list[str]) -> list[str]:
         """Those of the headers that parse in one unit: two that define one thing differently do not.
@@ -325,15 +339,21 @@ class _Choice:
         return kept
 
     def _order(self) -> list[str]:
-        """Headers that no other one includes first, among them those that read the most, then the others alike."""
+        """Headers of C functions first, those with the most of them before the others; nothing depends on how long a
+        C++ library takes. Of equal ones first those that no other one includes, among them those that read the most."""
         by_path = {os.path.realpath(path): name for name, path in self._files.items()}
         edges = {name: self._includes(name, self._texts[name], by_path) for name in self._files}
         included = {to for name, all_ in edges.items() for to in all_ if to != name}
         reach = {name: len(_reached(name, edges)) for name in edges}
-        plain = {name for name, text in self._texts.items() if _C_LINKAGE.search(text)}
-        return sorted(
-            edges, key=lambda name: (name in included, name not in plain, name.count("/"), -reach[name], name)
-        )
+
+        def rank(name: str) -> tuple[bool, bool, int, bool, int, str]:
+            calls = len(_PROTOTYPE.findall(self._texts[name]))
+            return not self._is_plain(name), name.count("/") > 1, -calls, name in included, -reach[name], name
+
+        return sorted(edges, key=rank)
+
+    def _is_plain(self, name: str) -> bool:
+        return _C_LINKAGE.search(self._texts[name]) is not None
 
     def _includes(self, name: str, text: bytes, by_path: Mapping[str, str]) -> set[str]:
         found = set()
@@ -350,7 +370,7 @@ class _Choice:
         """None if these parse in this order, and then all that they read counts as read; else clang's first words."""
         if self._parses >= _MOST_PARSES:
             return f"not tried: {_MOST_PARSES} others were"
-        if time.monotonic() > self._deadline:
+        if time.process_time() > self._deadline:
             return "not tried: the time for it was over"
         parsed = self._parse(names)
         if parsed.errors:
@@ -359,7 +379,10 @@ class _Choice:
         own = {path for path in read if include_name(path, self._folders) is not None}
         if not _declares(parsed, own):
             return "it declares nothing to a C++ compiler"
-        self._covered.update(map(os.path.realpath, read))
+        paths = set(map(os.path.realpath, read))
+        self._covered |= paths
+        # After others it cannot stand for them.
+        self._reads[names[-1]] = paths if len(names) == 1 else {os.path.realpath(self._files[names[-1]])}
         return None
 
     def _define_for(self, name: str) -> bool:

@@ -22,7 +22,7 @@ from fl_gen.tasks.draft_model import Constant
 
 _LIBRARY = re.compile(r"lib([A-Za-z0-9_][A-Za-z0-9_.+-]*?)\.(?:so|a|dylib)(?:\.[0-9.]+)?")
 _FOLDERS = ("lib64", "lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "so")
-_LIKE = 0.5  # likeness of a library's name to a group's
+_LIKE = 0.6  # likeness of a library's name to a group's
 _MOST_LIBRARIES = 4000
 _MOST_BYTES = 1 << 30  # of a library in which symbols are looked for
 _NUMBER = re.compile(r"=\s*\(?\s*(-?(?:0[xX][0-9a-fA-F]+|[0-9]+))[uUlL]*\s*\)?\s*$")

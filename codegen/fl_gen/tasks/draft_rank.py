@@ -103,7 +103,7 @@ class Ranking:
                         code=code.text,
                         form=code.form,
                         confidence=round(max(0.0, min(1.0, confidence)), 3),
-                        at=str(one.at),
+                        at=self._place(one),
                         notes=tuple(notes),
                         holes=tuple(argument.hole for argument in fit.arguments if argument.hole),
                         status=code.status,
@@ -111,6 +111,12 @@ class Ranking:
                     )
                 )
         return found
+
+    def _place(self, function: Function) -> str:
+        """Where the name that is called is declared: a macro that renames a function may be in another header."""
+        surface = self._survey.surface
+        alias = surface.aliases.get(function.name)
+        return str(surface.sdk.macros[alias].at if alias is not None else function.at)
 
     def _like(self, operation: Operation) -> list[tuple[float, Function, bool]]:
         """Functions whose names are like the operation, best first, and whether they are of a kindred prefix."""

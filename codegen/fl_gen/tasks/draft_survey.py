@@ -17,6 +17,7 @@ _LIKE = 0.8  # likeness from which on a function speaks for its cluster
 _LIKE_STEP = 0.7  # likeness of a function to a step of a recipe
 _SHARE = {"runtime": 0.15, "blas": 0.4, "ccl": 0.3}  # of a group's operations that its cluster has at least
 _TYPE_LEAST = 0.75
+_UNUSED_LIKE = 0.9  # likeness of a type's name that no function is known to take
 _POINTER_TYPE = re.compile(r"\(?\s*(?:struct\s+)?((\w+)\s*\*+)\s*\)?")
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|enum|union|class|__restrict|restrict)\b")
 
@@ -285,6 +286,8 @@ class Survey:
         macro = self.surface.macro_types.get(name)
         spelled = [_unspaced(macro), f"{_unspaced(macro)}*"] if macro is not None else []
         used = max(votes[one] for one in (name, *pointers, *spelled)) / most
+        if not used and likeness < _UNUSED_LIKE:
+            return 0.0
         own = bool(pieces(name)) and any(_kin(prefix, pieces(name)[0]) for prefix in prefixes)
         fits = 0.1 if wanted.shape == "enum" and is_enum else 0.0
         alias = 0.05 if macro is not None or name in self.surface.sdk.typedefs else 0.0

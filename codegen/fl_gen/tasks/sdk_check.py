@@ -25,7 +25,9 @@ from fl_gen.tasks.sdk_values import (
     State,
     StrategyUsed,
 )
-from fl_gen.workflow import FoundSdk, Request, Resolved, find_sdk_of
+from fl_gen.workflow.generate import Resolved
+from fl_gen.workflow.request import Request
+from fl_gen.workflow.sdks import FoundSdk, find_sdk_of
 
 if TYPE_CHECKING:
     from fl_gen.schema.location import Location

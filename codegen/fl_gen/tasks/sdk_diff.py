@@ -29,7 +29,9 @@ from fl_gen.tasks.dump_values import SdkDump
 from fl_gen.tasks.sdk_check import check_of, check_sdk
 from fl_gen.tasks.sdk_targets import interrupts_held
 from fl_gen.tasks.sdk_values import SdkCheck
-from fl_gen.workflow import Request, find_sdk_of, is_simulated, resolve_request, template_roots
+from fl_gen.workflow.generate import resolve_request, template_roots
+from fl_gen.workflow.request import Request, is_simulated
+from fl_gen.workflow.sdks import find_sdk_of
 
 if TYPE_CHECKING:
     from fl_gen.resolve.model import Backend

@@ -35,7 +35,8 @@ from fl_gen.tasks.dump_values import (
     When,
 )
 from fl_gen.tasks.sdk_description import Description, describe
-from fl_gen.workflow import Request, find_sdk_of
+from fl_gen.workflow.request import Request
+from fl_gen.workflow.sdks import find_sdk_of
 
 # What clang writes for a type without a name, in the spellings of its releases.
 _NAMELESS = re.compile(r"\((?:anonymous|unnamed)(?: (?:struct|union|enum|class))? at ([^()]*?):(\d+):(\d+)\)")

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from fl_gen.schema.catalog import Catalog
     from fl_gen.schema.vendor import Vendor
     from fl_gen.sdk.items import ProbeReport
-    from fl_gen.workflow import FoundSdk, Request
+    from fl_gen.workflow.request import Request
+    from fl_gen.workflow.sdks import FoundSdk
 
 
 def inputs_of(request: Request, vendor: Vendor, catalog: Catalog, sdk: FoundSdk, report: ProbeReport) -> Inputs:

@@ -17,7 +17,7 @@ from fl_gen.schema.errors import Diagnostic, FlGenError, Related, SchemaError, p
 from fl_gen.sdk.items import SdkHeaderError
 from fl_gen.tasks.sdk_check import check_sdk, target_name
 from fl_gen.tasks.sdk_values import CheckReport, NoVerdict, TargetResult
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 
 Progress = Callable[[int, int, str], None]  # how many are done, of how many, the one that was done last
 

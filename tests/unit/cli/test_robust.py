@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from fl_gen.output.publish import PublishError
-from fl_gen.workflow import Prepared, Request, prepare
+from fl_gen.workflow.generate import Prepared, prepare
+from fl_gen.workflow.request import Request
 from unit.cli.conftest import Run, call, snapshot
 
 KILLS = 100 if os.environ.get("FL_GEN_TORTURE") else 20
@@ -32,7 +33,7 @@ def prepared(cache: Path) -> dict[str, Prepared]:
 
 
 def _generate(folder: Path, ready: Prepared) -> None:
-    from fl_gen import workflow
+    from fl_gen.workflow import generate as workflow
 
     workflow.prepare = lambda request: ready  # in a child process of its own
     workflow.generate(Request("mlu", sdk=("sim",), output=folder))

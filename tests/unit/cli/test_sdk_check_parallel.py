@@ -20,7 +20,7 @@ import pytest
 from fl_gen.schema.paths import data_dir
 from fl_gen.tasks import sdk_targets
 from fl_gen.tasks.sdk_targets import check_targets, default_jobs, parse_target
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 from unit.cli.conftest import Run
 
 TARGETS = ("mlu@sim:6.0", "mlu@sim:9", "maca@sim", "nope@sim", "mlu@sim:4.3")

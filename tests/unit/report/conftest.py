@@ -15,7 +15,7 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.sdk_check import check_sdk
 from fl_gen.tasks.sdk_targets import check_target, parse_target
 from fl_gen.tasks.sdk_values import CheckReport, NoVerdict, OperationCheck, Rejected, SdkCheck, TargetResult
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 
 ROOT = Path(__file__).resolve().parents[3]
 HOSTILE = '<script>alert("1")</script> | `tick` ``two`` & *star* _under_ [link](x) @user #12 \\ \x1b[31m \u202e 漢字'

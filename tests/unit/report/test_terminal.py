@@ -9,7 +9,8 @@ import pytest
 
 from fl_gen.cli.main import main
 from fl_gen.report.terminal import next_steps
-from fl_gen.workflow import Request, Resolved, resolve_request
+from fl_gen.workflow.generate import Resolved, resolve_request
+from fl_gen.workflow.request import Request
 
 
 def told_version(request: Request, resolved: Resolved) -> str | None:

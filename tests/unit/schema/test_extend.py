@@ -397,7 +397,7 @@ def test_the_shipped_bases_are_sound_by_themselves() -> None:
 def test_a_compiler_error_in_replaced_code_is_placed_in_the_base(tmp_path: Path) -> None:
     """A header that lacks one name: the report points at the placeholder's column, and at the vendor that extends."""
     from fl_gen.tasks.sdk_check import check_sdk
-    from fl_gen.workflow import Request
+    from fl_gen.workflow.request import Request
 
     root = tmp_path / "sdk" / "include"
     root.mkdir(parents=True)

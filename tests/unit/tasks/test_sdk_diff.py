@@ -22,7 +22,7 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.codec import from_json
 from fl_gen.tasks.diff_values import SdkDiff
 from fl_gen.tasks.sdk_diff import DiffError, diff_sdks
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 
 SCHEMA = data_dir() / "schemas" / "jsonschema" / "sdk-diff.json"
 API = data_dir() / "schemas" / "vendors" / "mlu" / "api.yaml"
@@ -105,7 +105,7 @@ def test_the_patch_makes_the_files_of_the_new_sdk(upgrade: SdkDiff, request_: Re
     from dataclasses import replace
 
     from fl_gen.render.formatter import format_tree
-    from fl_gen.workflow import prepare
+    from fl_gen.workflow.generate import prepare
 
     style = (data_dir() / "templates" / "infinitrain" / "clang-format.yaml").read_text(encoding="utf-8")
     before, after = (prepare(replace(request_, sdk=(sdk,), formatted=False)).files for sdk in ("sim:6.0", "sim:6.14"))

@@ -20,7 +20,7 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.codec import from_json, to_json
 from fl_gen.tasks.dump_values import Place, SdkDump, When
 from fl_gen.tasks.sdk_dump import dump_folder, dump_vendor
-from fl_gen.workflow import Request
+from fl_gen.workflow.request import Request
 from unit.tasks.conftest import Dumped
 
 SCHEMA = data_dir() / "schemas" / "jsonschema" / "sdk-dump.json"

@@ -1,0 +1,225 @@
+"""One run from a request to a tree: the only place where schemas, SDK, rendering and disk meet."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fl_gen import __version__
+from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, ManifestError, digest, load
+from fl_gen.output.plan import Plan, make_plan
+from fl_gen.resolve.model import Backend
+from fl_gen.schema.catalog import Catalog, Schemas
+from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
+from fl_gen.schema.paths import data_dir, shown
+from fl_gen.sdk.items import ProbeReport
+from fl_gen.workflow.request import Request
+from fl_gen.workflow.sdks import FoundSdk, find_sdk_of
+
+if TYPE_CHECKING:
+    from fl_gen.render.verify import Verified
+    from fl_gen.schema.kernels import NativeKernel
+    from fl_gen.schema.vendor import Vendor
+
+
+# C++ files of a backend after which clang-format begins with them, about half.
+_FIRST_BATCH = 48
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A backend model, the report of the probe behind it, and the SDK that it was made for."""
+
+    schemas: Schemas
+    backend: Backend
+    report: ProbeReport
+    sdk: FoundSdk
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything in memory, nothing written: what each file will hold."""
+
+    resolved: Resolved
+    files: dict[str, str]
+    once: dict[str, str]
+    manifest: Manifest
+    verified: Verified | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did: the plan that was published and the once-files that were made or left alone."""
+
+    prepared: Prepared
+    plan: Plan
+    created: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+class EditedError(FlGenError):
+    """Files under generated/ were changed by hand; the run would lose that."""
+
+
+def resolve_request(request: Request) -> Resolved:
+    """Load the schemas, find and check the SDK, choose every binding."""
+    from fl_gen.resolve.backend import resolve
+    from fl_gen.schema.kernels import load_native_kernels
+    from fl_gen.sdk.cache import Cache
+    from fl_gen.sdk.items import ProbeItem
+    from fl_gen.sdk.probe import probe
+
+    catalog = Catalog(request.schema_dirs)
+    schemas = catalog.load(request.vendor, request.framework)
+    sdk = find_sdk_of(request, schemas.vendor, catalog)
+    schemas = replace(schemas, vendor=schemas.vendor.fitted(sdk.has_header))
+    cache = Cache(request.cache) if request.cache is not None else None
+    headers = sdk.headers(schemas.vendor)
+
+    def prober(items: Sequence[ProbeItem]) -> ProbeReport:
+        return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
+
+    listing = request.backends / "kernels.yaml"
+    native = load_native_kernels(listing, shown(listing)).kernels if os.path.lexists(listing) else None
+    backend, report = resolve(schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native)
+    _require_sources(request, schemas.vendor, native or ())
+    return Resolved(schemas, backend, report, sdk)
+
+
+def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeKernel]) -> None:
+    """Raise SchemaError for a hand-written kernel whose source is not there: its entry in the router would not link."""
+    from fl_gen.resolve.ops import shipped_native
+
+    # A kernel that comes with the vendor is made anew when it was deleted.
+    made = {kernel.file for kernel in shipped_native(vendor)}
+    folder = request.backends / "kernels"
+    missing = [kernel for kernel in kernels if kernel.file not in made and not (folder / kernel.file).is_file()]
+    if missing:
+        raise SchemaError(
+            Diagnostic(
+                kernel.location,
+                f"{kernel.op}: there is no file {shown(folder / kernel.file)}",
+                f"write it (fl-gen kernel new {request.vendor} {kernel.op} makes a skeleton), or remove the entry",
+                rule="kernel",
+            )
+            for kernel in missing
+        )
+
+
+def prepare(request: Request) -> Prepared:
+    """Render every file of the backend. Nothing is written."""
+    from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
+    from fl_gen.render.infinitrain import render_infinitrain
+
+    resolved = resolve_request(request)
+    roots = template_roots(request)
+    compiled = request.cache / "templates" if request.cache is not None else None
+    if request.formatted:
+        styles = [root / request.framework / "clang-format.yaml" for root in roots]
+        style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
+        cache = request.cache / "format" if request.cache is not None else None
+        with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
+            rendered = render_infinitrain(resolved.backend, roots, compiled, formatter)
+    else:
+        rendered = render_infinitrain(resolved.backend, roots, compiled)
+    files, once = rendered.generated, rendered.once
+    verified = None
+    if request.verify:
+        from fl_gen.render.verify import Sources, verify
+
+        sources = Sources(rendered.sources, tuple(root / request.framework for root in roots), request.generated)
+        verified = verify(files, resolved.backend, sources, resolved.sdk.include_dirs, resolved.sdk.memory)
+    manifest = Manifest(
+        generator=__version__,
+        vendor=request.vendor,
+        framework=request.framework,
+        sdk={
+            "name": resolved.backend.sdk.name,
+            "version": resolved.backend.sdk.version,
+            "simulated": resolved.backend.sdk.simulated,
+            "groups": list(resolved.backend.sdk.groups),
+            "headers": resolved.backend.sdk.digest,
+        },
+        inputs={
+            "schemas": _digest_files(Catalog(request.schema_dirs).files(request.vendor, request.framework)),
+            "templates": _digest_templates(roots, request.framework),
+            "clang-format": PINNED_VERSION if request.formatted else "none",
+        },
+        files={
+            path: FileRecord(digest(text), rendered.sources[path][0], rendered.sources[path][1])
+            for path, text in files.items()
+        },
+    )
+    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
+
+
+def template_roots(request: Request) -> tuple[Path, ...]:
+    """The template folders, a user's before the shipped one. Raises FlGenError for one that is none."""
+    for folder in request.template_dirs:
+        if not folder.is_dir():
+            raise FlGenError(
+                f"--templates {shown(folder)}: no such folder\n  = name a folder that holds {request.framework}/"
+            )
+        if not (folder / request.framework).is_dir():
+            raise FlGenError(
+                f"--templates {shown(folder)}: it holds no folder {request.framework}\n"
+                f"  = lay it out as the shipped templates: {request.framework}/<path of the generated file>.j2"
+            )
+    return (*request.template_dirs, data_dir() / "templates")
+
+
+def plan_of(request: Request, prepared: Prepared) -> Plan:
+    """What publishing `prepared` would do to the disk. Raises ManifestError for a folder of another vendor."""
+    manifest = load(request.generated)
+    if manifest is not None and manifest.vendor != request.vendor:
+        raise ManifestError(
+            f"{request.generated / MANIFEST_NAME}:1:1: this is the manifest of {quote(manifest.vendor)}, "
+            f"in the folder of {request.vendor}\n  = move the folder away and generate again"
+        )
+    return make_plan(request.generated, prepared.files, manifest)
+
+
+def generate(request: Request, overwrite: bool = False) -> Outcome:
+    """Make the vendor's tree. Raises EditedError, and writes nothing, if a hand edit would be lost."""
+    from fl_gen.output.publish import locked, publish, recover, staged_once
+
+    prepared = prepare(request)
+    with locked(request.output):
+        recover(request.generated)
+        plan = plan_of(request, prepared)
+        if plan.refused and not overwrite:
+            raise _edited(request, plan)
+        with staged_once(request.backends, prepared.once) as place:
+            publish(plan)
+            created, kept = place()
+    return Outcome(prepared, plan, tuple(created), tuple(kept))
+
+
+def _edited(request: Request, plan: Plan) -> EditedError:
+    listed = "\n".join(f"  {request.generated / path}" for path in plan.refused)
+    return EditedError(
+        f"{len(plan.refused)} file(s) under {request.generated} were changed by hand, and this run would lose that:\n"
+        f"{listed}\n"
+        "  = move your change to a template, a schema or backends/, or run again with --overwrite to drop it"
+    )
+
+
+def _digest_files(paths: Sequence[Path]) -> str:
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).digest())
+    return total.hexdigest()
+
+
+def _digest_templates(roots: Sequence[Path], framework: str) -> str:
+    total = hashlib.sha256()
+    for root in roots:
+        for path in sorted((root / framework).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                total.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape") + b"\0")
+                total.update(hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).digest())
+    return total.hexdigest()

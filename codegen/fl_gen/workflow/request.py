@@ -1,0 +1,41 @@
+"""What the user asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for.
+
+    `sdk` are paths, or the one word `sim` or `sim:VERSION`; empty means the vendor's environment variables and default
+    places. `output` is the folder that holds `generated/` and `backends/`. `require` names groups of the SDK that must
+    be there. `cache` None turns fl-gen's caches off.
+    """
+
+    vendor: str
+    framework: str = "infinitrain"
+    sdk: tuple[str, ...] = ()
+    output: Path = field(default_factory=Path)
+    require: tuple[str, ...] = ()
+    schema_dirs: tuple[Path, ...] = ()
+    template_dirs: tuple[Path, ...] = ()
+    cache: Path | None = None
+    formatted: bool = True
+    verify: bool = False
+
+    @property
+    def generated(self) -> Path:
+        return self.output / "generated" / self.vendor
+
+    @property
+    def backends(self) -> Path:
+        return self.output / "backends" / self.vendor
+
+
+def is_simulated(sdk: Sequence[str]) -> bool:
+    """Whether `--sdk` asks for the simulated SDK."""
+    return len(sdk) == 1 and (sdk[0] == "sim" or sdk[0].startswith("sim:"))
