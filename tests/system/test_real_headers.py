@@ -146,6 +146,17 @@ def test_one_folder_with_all_packages(tmp_path: Path) -> None:
     assert "cuda_runtime_api.h" in result.stderr
 
 
+def test_the_header_with_overloads_for_cxx() -> None:
+    """CoreX includes cuda_runtime.h, which adds C++ overloads to the C API, and gives a GEMM its compute type as CUDA 10 did:
+    NVIDIA's own headers take both. Nobody claims that these are CoreX's headers."""
+    folders = [str(part) for root in roots("cuda-12.1") for part in Path(root).iterdir() if (part / "include").is_dir()]
+    check = check_sdk(Request(vendor="corex", sdk=tuple(folders)))
+    assert check.lost == ()
+    assert states(check)["strategy"] <= BY_STRATEGY | {"ccl.last_error"}
+    assert states(check)["left_out"] == {"ccl.version"}
+    assert all(one.chosen is None or one.chosen.certainty == "inferred" for one in check.operations)
+
+
 def test_hip_binds_without_its_libraries() -> None:
     check = checked(HIP)
     assert check.sdk.version == "5.2.21153"
