@@ -81,8 +81,9 @@ def vendor_problems(vendor: Vendor) -> list[Diagnostic]:
                 Diagnostic(group.location, f"the group {group.key} has no status domain", hint, rule=DANGLING)
             )
     for name in vendor.helpers:
-        if name not in used:
-            place = vendor.helpers.location_of(name)
+        place = vendor.helpers.location_of(name)
+        # A base offers helpers for all of its bindings, and a vendor may have removed the one that used it.
+        if name not in used and place.via is None:
             message = f"no candidate uses the helper {quote(name)}"
             problems.append(
                 Diagnostic(place, message, "remove it, or name it in helpers:", length=len(name), rule="unused")

@@ -117,6 +117,20 @@ def test_null_removes_a_key(vendor: Callable[..., str]) -> None:
     assert list(load_vendor(path).bindings) == ["memory.alloc_async"]
 
 
+def test_a_helper_of_the_base_may_be_left_over(vendor: Callable[..., str], failure: Failure) -> None:
+    helper = "helpers:\n  widen: {code: int widen();, doc: d, source: s}\n"
+    use = ("      certainty: ${sure}\n", "      helpers: [widen]\n      certainty: ${sure}\n")
+    base = (("bindings:\n", helper + "bindings:\n"), use)
+    assert list(load_vendor(vendor(base=base)).helpers) == ["widen"]
+    gone = (("bindings:\n", "bindings:\n  device.count: null\n"),)
+    assert list(load_vendor(vendor(gone, base)).helpers) == ["widen"]
+    own = (("bindings:\n", helper + "bindings:\n"),)
+    assert lines(failure(load_vendor, vendor(own))) == [
+        f"{OWN}:10:3: no candidate uses the helper 'widen'",
+        "  = remove it, or name it in helpers:",
+    ]
+
+
 def test_null_for_a_key_that_is_needed(vendor: Callable[..., str], failure: Failure) -> None:
     path = vendor(own=(("title: Some Chip", "title: Some Chip\nautocast_dtype: null"),))
     assert failure(load_vendor, path) == textwrap.dedent("""\
