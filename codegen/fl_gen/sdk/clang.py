@@ -13,8 +13,16 @@ from typing import Any
 
 from .items import SdkError
 
-# -nostdinc: nothing but the folders that fl-gen chose. --no-default-config: a clang.cfg of the user would change flags.
 # conversion: in C++ the only warning that tells a wrong integer or enum argument. return-type: a body must return.
+WARNINGS = (
+    ("error", "conversion"),
+    ("error", "return-type"),
+    ("error", "enum-compare"),  # a code of one enumeration held against another, whose numbers mean something else
+    ("warning", "deprecated-declarations"),
+    ("ignored", "braced-scalar-init"),  # constants are wrapped in braces to forbid narrowing
+)
+_OPTIONS = {"error": "-Werror=", "warning": "-W", "ignored": "-Wno-"}
+# -nostdinc: nothing but the folders that fl-gen chose. --no-default-config: a clang.cfg of the user would change flags.
 FLAGS = (
     "-x",
     "c++",
@@ -23,11 +31,7 @@ FLAGS = (
     "-nostdinc",
     "-ferror-limit=0",
     "-fno-spell-checking",
-    "-Werror=conversion",
-    "-Werror=return-type",
-    "-Werror=enum-compare",  # a code of one enumeration held against another, whose numbers mean something else
-    "-Wdeprecated-declarations",
-    "-Wno-braced-scalar-init",  # constants are wrapped in braces to forbid narrowing
+    *(_OPTIONS[level] + name for level, name in WARNINGS),
 )
 # Each of these changes what clang reads, how, or what it prints.
 ENVIRONMENT = (

@@ -7,16 +7,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .clang import WARNINGS
 from .items import ProbeItem
 
 MAIN_FILE = "/__fl_gen_probe__/probe.cc"
 NAMESPACE = "fl_probe"
 
 # Generated code includes <cstdint>; an SDK's headers need not, and no header is worth reading for these names.
+# One that a header has as a macro is there.
 _WORDS = "".join(
-    f"using {name} = __{macro}_TYPE__;\n"
+    f"#ifndef {name}\nusing {name} = __{macro}_TYPE__;\n#endif\n"
     for name, macro in (("size_t", "SIZE"), *((f"{n}_t", n.upper()) for n in ("int32", "uint32", "int64", "uint64")))
 )
+# Headers that switch a warning off for themselves, and forget to switch it on again, switch it off for what follows.
+_PRAGMAS = "".join(f'#pragma clang diagnostic {level} "-W{name}"\n' for level, name in WARNINGS)
 _PLACEHOLDER = re.compile(r"\$([a-z][a-z0-9_]*)")
 
 
@@ -120,7 +124,8 @@ def build(headers: Sequence[str], items: Iterable[ProbeItem], types: Mapping[str
         unit.includes[size] = header
         parts.append(f"#include <{header}>\n".encode())
         size += len(parts[-1])
-    parts.append(f"namespace {NAMESPACE} {{\n{_WORDS}template <typename T> using fl_probe_same = T;\n".encode())
+    words = f"{_WORDS}template <typename fl_probe_t> using fl_probe_same = fl_probe_t;\n"
+    parts.append(f"{_PRAGMAS}namespace {NAMESPACE} {{\n{words}".encode())
     size += len(parts[-1])
     for number, item in enumerate(sorted(items, key=_order)):
         before, after = _frame(item, number, types)

@@ -67,6 +67,37 @@ def test_the_remedy_tells_a_package_from_a_compiler(sdk: Path, alloc: ProbeItem,
     assert remedy in caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '#pragma GCC diagnostic ignored "-Wconversion"',
+        '#pragma GCC diagnostic warning "-Wconversion"',
+        '#pragma clang diagnostic ignored "-Weverything"',
+        '_Pragma("clang diagnostic ignored \\"-Wshorten-64-to-32\\"")',
+        "#pragma GCC system_header",
+    ],
+)
+def test_a_warning_that_a_header_leaves_switched_off_is_on_for_the_candidates(
+    tmp_path: Path, item: Callable[..., ProbeItem], line: str
+) -> None:
+    old = 'enum old_t { old_ok }; __attribute__((deprecated("use take2"))) void old(unsigned long size);'
+    off = '#pragma clang diagnostic ignored "-Wdeprecated-declarations"'
+    (tmp_path / "quiet.h").write_text(f"{line}\n{off}\nvoid take(int size);\n{old}\n")
+    cut = item("cut", "take(size)", returns="void", params=(("size_t", "size"),))
+    aged = item("aged", "old(size)", returns="void", params=(("size_t", "size"),))
+    found = probe([cut, aged], ["quiet.h"], [tmp_path], minimal())
+    assert [one.message for one in found.verdicts["cut"].diagnostics] == [
+        "clang: implicit conversion loses integer precision: 'size_t' (aka 'unsigned long') to 'int'"
+    ]
+    assert found.verdicts["aged"].deprecated == "'old' is deprecated: use take2"
+
+
+def test_macros_of_a_header_with_names_of_the_probe_do_no_harm(tmp_path: Path, item: Callable[..., ProbeItem]) -> None:
+    (tmp_path / "macros.h").write_text("#define T 5\n#define int32_t int\nvoid take(unsigned long size);\n")
+    good = item("good", "take(size)", returns="void", params=(("size_t", "size"),))
+    assert probe([good], ["macros.h"], [tmp_path], minimal()).verdicts["good"].ok
+
+
 def test_words_of_cstdint_need_no_header(tmp_path: Path, item: Callable[..., ProbeItem]) -> None:
     """The vocabulary's types are there though the SDK includes nothing, and are the types that it would have."""
     (tmp_path / "bare.h").write_text("void take(unsigned long *bytes, unsigned int *number, unsigned long size);\n")
