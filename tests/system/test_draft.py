@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -106,7 +107,8 @@ def test_a_draft_becomes_a_backend(tmp_path: Path) -> None:
 def test_every_draft_becomes_a_verified_tree(measure: ModuleType, vendor: str, tmp_path: Path) -> None:
     roots = measure.simulated(vendor, "", tmp_path / "sdk")
     call(tmp_path, "vendor", "new", "newco", "--sdk", *roots)
-    made = call(tmp_path, "backend", "newco", "--schemas", "schemas", "--sdk", *roots, "--verify")
+    command = [sys.executable, "-m", "fl_gen", "backend", "newco", "--schemas", "schemas", "--sdk", *roots, "--verify"]
+    made = succeed(command, cwd=tmp_path)
     assert re.search(r"verified \d+ C\+\+ files against the SDK", made)
 
 
