@@ -1,6 +1,7 @@
 """Write generated/ and backends/ of the built-in vendors anew: the one command that updates the golden trees.
 
-Those are all vendors of schemas/vendors that have an SDK to be simulated. With --check it writes nothing, prints what differs and exits with 1.
+Those are all vendors of schemas/vendors that have an SDK to be simulated. With --check it writes nothing, prints what
+differs and exits with 1.
 """
 
 from __future__ import annotations
