@@ -51,7 +51,8 @@ def dump(
     the headers are those of its groups that are there, without it those that are found below --sdk. The output is the
     same wherever the SDK is installed.
     """
-    from fl_gen.report.dump_text import dump_json, dump_summary, dump_yaml
+    from fl_gen.report.dump_text import dump_json, dump_left_out, dump_summary, dump_yaml
+    from fl_gen.schema.errors import printable
     from fl_gen.tasks.sdk_dump import dump_folder, dump_vendor
     from fl_gen.workflow.request import Request
 
@@ -64,6 +65,9 @@ def dump(
             raise click.UsageError("--sdk sim needs a VENDOR: there is one simulated SDK for each.")
         result = dump_folder(sdk, headers)
     text = dump_json(result) if form == "json" else dump_yaml(result)
+    left_out = dump_left_out(result)
+    if left_out is not None:
+        click.echo(printable(left_out), err=True)
     if output is None:
         click.echo(text, nl=False)
         return

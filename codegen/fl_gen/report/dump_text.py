@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from typing import Any
 
 from fl_gen.tasks.codec import json_schema, to_json
 from fl_gen.tasks.dump_values import SdkDump
 
 SCHEMA_TITLE = "what fl-gen sdk dump prints"
+_PLACE = re.compile(r":[0-9]+: ")
 
 
 def dump_json(dump: SdkDump) -> str:
@@ -46,3 +49,17 @@ def dump_summary(dump: SdkDump) -> str:
         (len(dump.unavailable), "declarations of other configurations"),
     )
     return ", ".join(f"{count} {name}" for count, name in counts)
+
+
+def dump_left_out(dump: SdkDump) -> str | None:
+    """That headers were left out, and the most frequent reason; None when all that were found are in the dump."""
+    if not dump.skipped:
+        return None
+    # A reason in clang's words begins with its place.
+    reasons = Counter("they do not parse" if _PLACE.search(one.reason) else one.reason for one in dump.skipped)
+    reason, count = reasons.most_common(1)[0]
+    several = f"{len(dump.skipped)} headers or folders were" if len(dump.skipped) > 1 else "1 header or folder was"
+    return (
+        f"{several} left out ({count}: {reason}); skipped in the dump tells why\n"
+        "  = name what is wanted with --header HEADER"
+    )

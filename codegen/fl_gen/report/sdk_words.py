@@ -38,7 +38,10 @@ def one_line(code: str, limit: int = _SHORT) -> str:
 
 def calls(chosen: Chosen) -> tuple[Declaration, ...]:
     """What stands for a choice: the functions and function-like macros that it calls, else the first name it uses."""
-    found = tuple(use for use in chosen.declarations if use.signature or re.search(rf"\b{use.name}\s*\(", chosen.code))
+    code = chosen.code
+    found = tuple(
+        use for use in chosen.declarations if use.signature or re.search(rf"\b{re.escape(use.name)}\s*\(", code)
+    )
     return found or chosen.declarations[:1]
 
 

@@ -6,7 +6,7 @@ import atexit
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_uint, c_void_p, cast
+from ctypes import byref, c_char_p, c_uint, c_void_p, cast
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -222,7 +222,15 @@ def load() -> Any:
         raise SdkError(
             f"libclang cannot be loaded: {error}", "pip install --force-reinstall libclang==18.1.1"
         ) from error
+    # Headers hold bytes that are no UTF-8, in literals and comments, which cindex would raise for.
+    cindex.c_interop_string.value = property(_text)
     return cindex
+
+
+def _text(string: c_char_p) -> str | None:
+    """A string of libclang; a byte that is no UTF-8 is written as C writes it, as in \\xff."""
+    raw: bytes | None = c_char_p.value.__get__(string)  # type: ignore[attr-defined]
+    return None if raw is None else raw.decode("utf-8", "backslashreplace")
 
 
 @cache

@@ -122,7 +122,7 @@ def _no_verdict(failed: dict[str, str], sides: dict[str, tuple[str, ...]]) -> Di
     parts = []
     for option, text in failed.items():
         which = "old" if option == OLD else "new"
-        words = re.sub(r"--sdk\b", option, text)
+        words = re.sub(r"--sdk( or [A-Z_0-9]+\b)?", option, text)  # no variable stands in for an option that is needed
         parts.append(f"no verdict on the {which} SDK ({option} {' '.join(map(_shown, sides[option]))}):\n{words}")
     return DiffError("\n".join(parts))
 

@@ -44,6 +44,31 @@ def test_dump_of_some_headers_of_a_vendor_into_a_file(run: Run, tmp_path: Path) 
     assert result.out.splitlines()[1] == "written to made/dump.yaml"
 
 
+def test_dump_says_that_headers_were_left_out(run: Run, toy: Path, tmp_path: Path) -> None:
+    said = (
+        "2 headers or folders were left out (2: they do not parse); skipped in the dump tells why\n"
+        "  = name what is wanted with --header HEADER\n"
+    )
+    for name in ("broken", "worse"):
+        (toy / "include" / f"{name}.h").write_text("int (;\n")
+    printed = run("sdk", "dump", "--sdk", toy)
+    written = run("sdk", "dump", "--sdk", toy, "-o", "toy.json")
+    assert (printed.code, printed.err, written.code, written.err) == (0, said, 0, said)
+    assert (tmp_path / "toy.json").read_text() == printed.out
+    assert [one["name"] for one in json.loads(printed.out)["skipped"]] == ["broken.h", "worse.h"]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_dump_of_headers_with_bytes_that_are_no_utf8(run: Run, toy: Path, form: str) -> None:
+    text = b'#define TOY_NAME "\xff"\n#define TOY_CALL(x) "\xe9" x\n/* \xe9 */\n'
+    (toy / "include" / "toy.h").write_bytes(text + HEADER.encode())
+    result = run("sdk", "dump", "--sdk", toy, "--format", form)
+    assert (result.code, result.err) == (0, "")
+    dump = yaml.safe_load(result.out)
+    assert [one["name"] for one in (*dump["macros"], *dump["function_macros"])] == ["TOY_NAME", "TOY_CALL"]
+    assert [one["name"] for one in dump["functions"]] == ["toyMalloc"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -240,6 +240,9 @@ def test_no_verdict_says_which_side_and_both_when_it_is_both(request_: Request, 
         diff_sdks(request_, ["/nowhere"], ["/else where"])
     assert "no verdict on the old SDK (--from /nowhere):\n--from /nowhere does not exist\n" in str(gone.value)
     assert "no verdict on the new SDK (--to '/else where'):\n--to /else where does not exist\n" in str(gone.value)
+    with pytest.raises(DiffError) as other:
+        diff_sdks(request_, ["sim"], ["/usr"])
+    assert str(other.value).endswith("\n  = name the folder that holds include/cnrt.h with --to")
 
 
 @pytest.mark.parametrize(
