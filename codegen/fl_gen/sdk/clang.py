@@ -229,7 +229,7 @@ def load() -> Any:
 
 def _text(string: c_char_p) -> str | None:
     """A string of libclang; a byte that is no UTF-8 is written as C writes it, as in \\xff."""
-    raw: bytes | None = c_char_p.value.__get__(string)  # type: ignore[attr-defined]
+    raw: bytes | None = vars(c_char_p.__mro__[1])["value"].__get__(string)  # what cindex has put its own in front of
     return None if raw is None else raw.decode("utf-8", "backslashreplace")
 
 
