@@ -64,7 +64,7 @@ def measure(name: str, vendor: str, roots: tuple[str, ...], catalog: Catalog | N
         hidden = Catalog([folder], shipped=False)
         assert not hidden.vendors()
         found, sdk = headers_of(roots)
-        made = draft(DraftRequest("draft", roots), hidden.runtime(), vocabulary_of(hidden), found)
+        made = draft(DraftRequest("draft", roots), hidden.runtime(), vocabulary_of(hidden), (found, sdk))
     aliases = {macro.name: macro.text for macro in sdk.macros.values() if macro.text in sdk.functions}
     runtime = Catalog().runtime()
     written = parts_of(made, runtime).candidates

@@ -21,6 +21,7 @@ from fl_gen.schema.yaml_loader import loads
 from fl_gen.sdk.discover import Discovered, discover, nothing_found
 from fl_gen.sdk.headers import read_sdk
 from fl_gen.sdk.items import SdkError
+from fl_gen.sdk.model import Sdk
 from fl_gen.tasks.draft_constants import Constants
 from fl_gen.tasks.draft_files import choose_headers, find_libraries, variables
 from fl_gen.tasks.draft_model import Draft, GroupDraft, Proposal, Status
@@ -48,19 +49,24 @@ def vocabulary_of(catalog: Catalog) -> Vocabulary:
     return load_vocabulary(path, shown(path))
 
 
-def draft(request: DraftRequest, runtime: Runtime, vocabulary: Vocabulary, found: Discovered | None = None) -> Draft:
+def draft(
+    request: DraftRequest,
+    runtime: Runtime,
+    vocabulary: Vocabulary,
+    known: tuple[Discovered, Sdk] | None = None,
+) -> Draft:
     """Propose a vendor's groups, types, codes and bindings. Only headers are read; nothing is written.
 
-    `found` are the headers, if they were searched for already.
+    `known` are the headers and what they declare, if they were read already.
 
     SdkError if no header parses, or if no part of the SDK is a runtime.
     """
-    if found is None:
-        found = discover(request.sdk)
+    found = known[0] if known is not None else discover(request.sdk)
     if not found.headers:
         raise nothing_found(request.sdk, found)
-    sdk = read_sdk(found.headers, found.include_dirs, memory=found.memory)
-    survey = Survey(make_surface(sdk, variables(found, sdk)), vocabulary, runtime)
+    sdk = known[1] if known is not None else read_sdk(found.headers, found.include_dirs, memory=found.memory)
+    codes = {} if _returns_enums(sdk) else variables(found, sdk)
+    survey = Survey(make_surface(sdk, codes), vocabulary, runtime)
     prefixes = survey.groups()
     if "runtime" not in prefixes:
         raise _no_runtime(request, survey, found)
@@ -172,6 +178,12 @@ def declared_in(key: str, runtime: Runtime, proposals: Mapping[str, tuple[Propos
         if runtime.operations[name].group == key and found:
             headers[found[0].at.rpartition(":")[0]] += 1
     return headers
+
+
+def _returns_enums(sdk: Sdk) -> bool:
+    """Whether most functions return an enum: then no variable is needed to name its values."""
+    votes = Counter(one.canonical_returns for one in sdk.functions.values() if one.canonical_returns != "void")
+    return bool(votes) and votes.most_common(1)[0][0] in sdk.enums
 
 
 def guess_tradition(survey: Survey) -> str:
