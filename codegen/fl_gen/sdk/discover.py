@@ -16,26 +16,21 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fl_gen.schema.errors import quote
 
 from . import clang, tree
 from .clang import Message, Parsed
+from .discover_tree import Scan, Skipped
 from .items import SdkError
 from .reads import include_name
 from .shims import tiers
 from .unit import MAIN_FILE
 
-_INCLUDE_NAMES = ("include", "inc", "includes")
-_INTERNAL = re.compile(r"_.*|(?:.*_)?(?:details?|impl|internal|private)", re.IGNORECASE)  # folders
 _DEFINES_ROOT, _DEFINES_HEADER = "/__fl_gen_defines__", "fl_gen_defines.h"
-_SUFFIXES = (".h", ".hh", ".hpp", ".hxx")
-_FOLDER_DEPTH = 6  # levels below a root at which an include folder is looked for
-_HEADER_DEPTH = 2  # folders below an include folder in which main headers are looked for
-_MOST_ENTRIES = 40_000  # names of files and folders looked at
 _MOST_HEADERS = 1_500  # headers whose #include lines are read
 _MOST_PARSES = 600
 _MOST_BYTES = 1 << 20  # of one header that are searched for #include lines
@@ -49,14 +44,6 @@ _MACRO = re.compile(r"\b_*[A-Z][A-Z0-9_]{3,}\b")
 _TESTED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifdef\s+)([A-Za-z_]\w*)")
 _MISSING = re.compile(r"'(.+)' file not found")
 _LACKS = re.compile(r":[0-9]+: (unknown type name|use of undeclared|expected|no type named|field has incomplete)")
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A header or folder that was left out, as an #include spells it or by its path, and why."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +88,7 @@ def discover(roots: Sequence[Path | str], seconds: float = _SECONDS) -> Discover
     SdkError for a root that is no readable folder. Without any header that parses `headers` is empty.
     """
     places = [_root(root) for root in roots]
-    scan = _Scan()
+    scan = Scan()
     for place in places:
         scan.folders(place)
     for place in places:
@@ -148,109 +135,6 @@ def _root(root: Path | str) -> str:
             f"--sdk {text} cannot be read: {error.strerror or error}", "name the folder that holds the SDK"
         ) from error
     return path
-
-
-# -- the tree ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Scan:
-    """Walks folders breadth first, each real folder once, so that links that lead in circles end."""
-
-    include_dirs: list[str] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-    entries: int = 0
-
-    def folders(self, root: str) -> None:
-        """Collect the include folders below `root`; one inside another is the outer one's own affair."""
-        seen: set[tuple[int, int]] = set()
-        known = set(map(os.path.realpath, self.include_dirs))
-        waiting = [(root, 0)]
-        while waiting:
-            folder, depth = waiting.pop(0)
-            if not self._first(folder, seen):
-                continue
-            if os.path.basename(folder).lower() in _INCLUDE_NAMES:
-                real = os.path.realpath(folder)
-                if real not in known:
-                    known.add(real)
-                    self.include_dirs.append(folder)
-                continue
-            if depth < _FOLDER_DEPTH:
-                waiting += [(path, depth + 1) for path, is_folder in self._entries(folder) if is_folder]
-
-    def headers(self, folder: str) -> Iterable[tuple[str, str]]:
-        """(name as included, path) of each header of an include folder, the outer ones first."""
-        seen: set[tuple[int, int]] = set()
-        waiting = [("", folder, 0)]
-        while waiting:
-            prefix, place, depth = waiting.pop(0)
-            if not self._first(place, seen):
-                continue
-            for path, is_folder in self._entries(place):
-                name = prefix + os.path.basename(path)
-                internal = _INTERNAL.fullmatch(os.path.basename(path))
-                if is_folder and depth < _HEADER_DEPTH and internal is None:
-                    waiting.append((f"{name}/", path, depth + 1))
-                if not name.endswith(_SUFFIXES):
-                    continue
-                reason = self._unfit(name, path, is_folder)
-                if reason is None:
-                    yield name, path
-                else:
-                    self.skipped.append(Skipped(os.fsencode(name).decode(errors="replace"), reason))
-
-    @staticmethod
-    def _unfit(name: str, path: str, is_folder: bool) -> str | None:
-        if is_folder:
-            return "it is a folder"
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            return "its name is not UTF-8"
-        if any(character in name for character in '<>"\n\r\\'):
-            return "its name cannot stand in an #include"
-        if not os.path.isfile(path):
-            return "it is no file, or a link to nothing"
-        if not os.access(path, os.R_OK):
-            return "it cannot be read: permission denied"
-        return None
-
-    @staticmethod
-    def _first(folder: str, seen: set[tuple[int, int]]) -> bool:
-        try:
-            info = os.stat(folder)
-        except OSError:
-            return False
-        key = (info.st_dev, info.st_ino)
-        if key in seen:
-            return False
-        seen.add(key)
-        return True
-
-    def _entries(self, folder: str) -> list[tuple[str, bool]]:
-        found: list[tuple[str, bool]] = []
-        if self.entries >= _MOST_ENTRIES:
-            self._skip_once(folder, f"more than {_MOST_ENTRIES} files and folders: the rest was not looked at")
-            return found
-        try:
-            with os.scandir(folder) as scan:
-                for entry in scan:
-                    self.entries += 1
-                    if self.entries > _MOST_ENTRIES:
-                        break
-                    try:
-                        found.append((entry.path, entry.is_dir()))
-                    except OSError:  # a link that leads back to itself
-                        found.append((entry.path, False))
-        except OSError as error:
-            self._skip_once(folder, f"it cannot be read: {error.strerror or error}")
-        return sorted(found)
-
-    def _skip_once(self, folder: str, reason: str) -> None:
-        one = Skipped(os.fsencode(folder).decode(errors="replace"), reason)
-        if one not in self.skipped:
-            self.skipped.append(one)
 
 
 # -- which of them ----------------------------------------------------------------------------------------------------
