@@ -134,6 +134,17 @@ class KernelComparison:
                     schema,
                     by_hand="a fault of the framework: remove one",
                 )
+        if op is not None and op.cpu == "framework" and not {_HOST, None} & first.keys():
+            yield Finding(
+                "kernel-no-host",
+                "error",
+                name,
+                f"{name} is registered for {' and '.join(sorted(map(str, first)))} only, not for {_HOST}",
+                "the fallback of every generated backend computes with it, and ends the program",
+                self._locate(registered[0].place),
+                schema,
+                by_hand=f"write cpu: generated for it, with its host code, or register a kernel for {_HOST}",
+            )
         known = [one for one in registered if one.function is not None]
         if not known:
             return

@@ -213,6 +213,17 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
         return Faulty(folder, files, check(folder, files, patch))
 
 
+def test_a_kernel_that_only_devices_have(tmp_path: Path, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fallback runs the framework's kernel of the host: without one there is nothing to run."""
+    files.change(KERNELS, "REGISTER_CPU_KERNEL(SinForward)",
+                 "REGISTER_KERNEL(Device::DeviceType::kCUDA, SinForward, kernels::cpu::SinForward)")  # fmt: skip
+    (finding,) = check(tmp_path, files, monkeypatch).findings
+    assert (finding.kind, finding.subject, finding.level) == ("kernel-no-host", "SinForward", "error")
+    assert finding.message == "SinForward is registered for kCUDA only, not for kCPU"
+    assert str(finding.tree) == files.at(KERNELS, "REGISTER_KERNEL(Device::DeviceType::kCUDA,")
+    assert str(finding.schema).rpartition("schemas/")[2].startswith("frameworks/infinitrain/ops/elementwise.yaml:")
+
+
 def test_kernels_and_calls(faulty: Faulty) -> None:
     _, files, result = faulty
     places = found(result)
