@@ -27,7 +27,7 @@ from .link import (
 )
 from .ops import OpsFile
 from .ops_spec import load_ops
-from .paths import data_dir, shown
+from .paths import data_dir, is_there, shown
 from .runtime import Runtime, load_runtime
 from .suggest import suggestion
 from .vendor import Vendor
@@ -184,7 +184,7 @@ class Catalog:
         if _NAME.fullmatch(name):
             for folder in self.folders:
                 path = folder / relative
-                if path.is_file():
+                if is_there(path):
                     return path
         hint = suggestion(name, known)
         places = ", ".join(shown(folder) for folder in self.folders)

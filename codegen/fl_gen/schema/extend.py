@@ -21,7 +21,7 @@ from .extend_api import append_headers, drop_items
 from .frozen import frozen
 from .location import Location
 from .nodes import Mapping, Node, Scalar
-from .paths import data_dir, shown
+from .paths import data_dir, is_there, shown
 from .placeholders import Replacer, stray
 from .scalars import DOC, VENDOR_PATTERN, WORD, Bool, Doc, Int, Str
 from .spec import Field, ListOf, MapOf, Record, Spec, raise_problems, validate
@@ -272,7 +272,7 @@ def base_names(folders: Iterable[Path], file: str) -> tuple[str, ...]:
 def _find(name: Ref, file: str, folders: tuple[Path, ...]) -> Path:
     for folder in folders:
         path = folder / "bases" / name / file
-        if path.is_file():
+        if is_there(path):
             return path
     known = base_names(folders, file)
     other = API_FILE if file == VENDOR_FILE else VENDOR_FILE

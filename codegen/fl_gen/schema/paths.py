@@ -51,3 +51,15 @@ def logical(file: str) -> str:
         if part in ("schemas", "vendors", "bases", "frameworks"):
             return "/".join(path.parts[index:])
     return path.name
+
+
+def is_there(path: Path) -> bool:
+    """Whether something has that name, be it a folder or a link to nothing: who reads it says what is wrong with it.
+
+    Raises OSError when that cannot be known.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -269,6 +270,28 @@ def test_a_base_that_is_no_map(write: Write, vendor: Callable[..., str], failure
     path = vendor()
     write("- 1\n", BASE)
     assert lines(failure(load_vendor, path))[0] == f"{BASE}:1:1: a base must be a map of keys"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Path.mkdir, "this is a folder, not a schema file"),
+        (os.mkfifo, "this is not a regular file"),
+        (lambda path: path.symlink_to(path.name), "cannot be read: Too many levels of symbolic links"),
+        (lambda path: path.symlink_to("gone"), "no such file"),
+    ],
+)
+def test_what_is_no_file_is_told_and_nothing_else_taken_for_it(
+    folder: Path, write: Write, vendor: Callable[..., str], failure: Failure, make: Callable[[Path], None], message: str
+) -> None:
+    path = vendor()
+    (folder / BASE).unlink()
+    make(folder / BASE)
+    assert lines(failure(load_vendor, path))[0] == f"{BASE}:1:1: {message}"
+    (folder / "vendors" / "mlu").mkdir()
+    make(folder / "vendors" / "mlu" / "vendor.yaml")
+    with pytest.raises(SchemaError, match=message):
+        Catalog([folder]).vendor("mlu")  # not the shipped one
 
 
 def test_a_base_that_grows_without_bound(write: Write, vendor: Callable[..., str], failure: Failure) -> None:
