@@ -36,7 +36,7 @@ from .vendor_spec import make_vendor
 
 T = TypeVar("T")
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")  # of a folder; a longer one is no path on some file systems
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,142}")  # of a folder; a longer one is no path on some file systems
 
 
 class UnknownSchema(FlGenError):
