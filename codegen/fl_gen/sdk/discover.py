@@ -41,7 +41,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*(?:include|include_next|import)[ \t]*[<"]
 _C_LINKAGE = re.compile(rb'extern[ \t]+"C"|_BEGIN_DECLS\b|_EXTERN_C')
 _PROTOTYPE = re.compile(rb"\)\s*;")
 _MACRO = re.compile(r"\b_*[A-Z][A-Z0-9_]{3,}\b")
-_TESTED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifdef\s+)([A-Za-z_]\w*)")
+_TESTED = re.compile(r"(?:defined\s*\(?\s*|#\s*ifn?def\s+)([A-Za-z_]\w*)")
 _MISSING = re.compile(r"'(.+)' file not found")
 _LACKS = re.compile(r":[0-9]+: (unknown type name|use of undeclared|expected|no type named|field has incomplete)")
 

@@ -33,7 +33,8 @@ class HeaderTrouble(Exception):
             chain = tuple(Location(file, max(1, line)) for file, line in includers if file not in ("", MAIN_FILE))
             where = Location(place.file or "the SDK", max(1, place.line), max(1, place.column))
             faults.append(HeaderFault(where, message.text, chain))
-        self.faults = tuple(faults)
+        # A header without an include guard is read, and refused, once for each header that includes it.
+        self.faults = tuple({(fault.location, fault.text): fault for fault in reversed(faults)}.values())[::-1]
         self.count = len(messages)
 
     @property

@@ -201,6 +201,6 @@ def _no_runtime(request: DraftRequest, survey: Survey, found: Discovered) -> Sdk
     seen = ", ".join(f"{one.prefix}* ({len(one.functions)} functions)" for one in clusters) or "no function"
     where = ", ".join(os.fspath(root) for root in request.sdk)
     return SdkError(
-        f"{where}: nothing in {', '.join(found.headers[:5])} looks like a device runtime: found {seen}",
+        f"{where}: nothing in {', '.join(found.own_headers[:5])} looks like a device runtime: found {seen}",
         "name the folder that holds the runtime's headers with --sdk too, or write vendor.yaml by hand",
     )

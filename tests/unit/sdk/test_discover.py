@@ -101,6 +101,14 @@ int zz(void);
     assert read_sdk(found.headers, found.include_dirs, memory=found.memory).functions.keys() == {"zz"}
 
 
+@pytest.mark.parametrize("condition", ["#ifndef ZZ_TARGET", "#if !defined ZZ_TARGET", "#if !defined(ZZ_TARGET)"])
+def test_a_header_that_refuses_itself_without_a_macro(tmp_path: Path, condition: str) -> None:
+    text = f"#ifndef ZZ_H\n#define ZZ_H\n{condition}\n#error define ZZ_TARGET\n#endif\nint zz(void);\n#endif\n"
+    write(tmp_path, {"include/zz.h": text})
+    found = discover([tmp_path])
+    assert (found.defines, found.own_headers) == (("ZZ_TARGET",), ("zz.h",))
+
+
 def test_the_root_may_be_the_include_folder_itself_and_roots_may_be_several(tmp_path: Path) -> None:
     write(tmp_path, {"rt/rt.h": "int rt(void);\n", "ccl/pkg/include/ccl.h": '#include "rt.h"\nint ccl(void);\n'})
     found = discover([tmp_path / "rt", tmp_path / "ccl"])

@@ -51,6 +51,17 @@ def test_missing_header_of_the_sdk_names_file_and_remedy(sdk: Path, alloc: Probe
     assert f"included from {sdk}/cnnl.h:" in error.render()
 
 
+def test_a_header_that_is_included_again_and_again_is_blamed_once(tmp_path: Path, alloc: ProbeItem) -> None:
+    (tmp_path / "bare.h").write_text("int broken(;\n")
+    for name in ("one.h", "two.h"):
+        (tmp_path / name).write_text('#include "bare.h"\n')
+    with pytest.raises(SdkHeaderError) as caught:
+        probe([alloc], ["one.h", "two.h"], [tmp_path], minimal())
+    places = [str(fault.location) for fault in caught.value.faults]
+    assert places == [f"{tmp_path}/bare.h:1:12"]
+    assert [place.file for place in caught.value.faults[0].included_from] == [f"{tmp_path}/one.h"]
+
+
 @pytest.mark.parametrize(
     ("header", "remedy"),
     [
