@@ -119,7 +119,7 @@ _CRT_12_9 = Wheel(
 )
 _CUDA_13 = Wheel("nvidia-cuda-runtime", "13.5.37", "df2b79a8852f10d1fef8c848489c49eebb5754051bf870202a862831412b179d")
 _CRT_13 = Wheel("nvidia-cuda-crt", "13.5.37", "e898b7f73d3035fa89915a3f7bf3b54a73e90249746111aed295822c4729bb29")
-# cuBLAS and new releases of NCCL include cuda_fp16.h, which from CUDA 12 on includes <nv/target>: that is in a package of its own.
+# cuBLAS and new releases of NCCL include cuda_fp16.h, which since CUDA 12 includes <nv/target> of another package.
 _CCCL_12 = Wheel("nvidia-cuda-cccl-cu12", "12.9.27", "37869e17ce2e1ecec6eddf1927cca0f8c34e64fd848d40453df559091e2d7117")
 _CCCL_13 = Wheel("nvidia-cuda-cccl", "13.3.5.0.6", "d5230098fa2df5021e1a00c0c4eee41797671a91119d31e892463e5ccf3ee326")
 _CUBLAS_12 = Wheel("nvidia-cublas-cu12", "12.1.3.1", "ee53ccca76a6fc08fb9701aa95b6ceb242cdaab118c3bb152af4e579af792728")
