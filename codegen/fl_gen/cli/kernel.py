@@ -26,6 +26,7 @@ def new(
 
     Nothing that exists is written over. Run `fl-gen backend VENDOR` afterwards, so that the router knows it.
     """
+    from fl_gen.report.terminal import request_options, schema_options
     from fl_gen.workflow.request import Request
     from fl_gen.workflow.scaffold import scaffold
 
@@ -35,4 +36,5 @@ def new(
     result = scaffold(request, op)
     click.echo(f"created {result.path}")
     click.echo(f"{'created' if result.listed_new else 'extended'} {result.listing}")
-    click.echo(f"next: write the kernel, then fl-gen backend {vendor} --sdk ... so that the router knows it")
+    options = request_options(request) if sdk else " --sdk ..." + schema_options(request)
+    click.echo(f"next: write the kernel, then fl-gen backend {vendor}{options} so that the router knows it")

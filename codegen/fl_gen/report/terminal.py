@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 
@@ -12,7 +14,7 @@ from fl_gen.schema.paths import shown
 from fl_gen.tasks.sdk_check import check_of
 from fl_gen.tasks.sdk_values import Rejected, SdkCheck
 from fl_gen.workflow.generate import Outcome, Resolved
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, is_simulated
 
 # What a new backend gains most from, in the order of calls in a small GPT's training steps.
 FIRST_KERNELS = (
@@ -126,24 +128,41 @@ def _first_kernels(backend: Backend) -> list[str]:
 
 
 def next_steps(request: Request, resolved: Resolved) -> list[str]:
-    """Commands to go on with."""
+    """Commands to go on with, each as it has to be typed for this request."""
     vendor = request.vendor
     layout = resolved.backend.vendor.sdk
     lines = ["next"]
-    if resolved.backend.sdk.simulated:
+    variable = layout.environment[0] if layout.environment else None
+    if is_simulated(request.sdk):
         # Some SDKs do not tell their version; then it is what was asked for, and else the newest, as for --sdk sim.
-        asked = [text.partition(":")[2] for text in request.sdk if text.startswith("sim:")]
-        version = resolved.backend.sdk.version or next(iter(asked), "")
+        asked = request.sdk[0].partition(":")[2]
+        version = resolved.backend.sdk.version or asked
         build = f"fl-gen sim build {vendor} --out build/sim" + (f" --version {version}" if version else "")
-        lines.append(f"  {build}    # the test double, as libraries")
-        if layout.environment:
-            lines.append(f"  export {layout.environment[0]}=$PWD/build/sim")
+        lines.append(f"  {build}{schema_options(request)}    # the test double, as libraries")
+        if variable is not None:
+            lines.append(f"  export {variable}=$PWD/build/sim")
+    elif variable is not None and not os.environ.get(variable) and len(request.sdk) == 1:
+        lines.append(f"  export {variable}={shlex.quote(os.path.abspath(request.sdk[0]))}")
+    folders = " ".join(shlex.quote(shown(folder.parent)) for folder in (request.generated, request.backends))
+    lines.append(f"  cp -r {folders} <InfiniTrain-Backends>/")
     lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor}")
     lines.append("  cmake --build build")
     slow = _first_kernels(resolved.backend)
     if slow:
-        lines.append(f"  fl-gen kernel new {vendor} {slow[0]}    # the first kernel of your own")
+        lines.append(
+            f"  fl-gen kernel new {vendor} {slow[0]}{request_options(request)}    # the first kernel of your own"
+        )
     return lines
+
+
+def request_options(request: Request) -> str:
+    """The options that name the SDK and the schemas of a request, each with a blank before it."""
+    return "".join(f" --sdk {shlex.quote(root)}" for root in request.sdk) + schema_options(request)
+
+
+def schema_options(request: Request) -> str:
+    """The options that name the schemas of a request."""
+    return "".join(f" --schemas {shlex.quote(str(folder))}" for folder in request.schema_dirs)
 
 
 def plan_text(plan: Plan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -33,5 +34,24 @@ def test_an_sdk_that_does_not_tell_its_version_is_built_as_the_newest() -> None:
     resolved = resolve_request(request)
     sdk = replace(resolved.backend.sdk, version=None)
     silent = replace(resolved, backend=replace(resolved.backend, sdk=sdk))
-    assert told_version(replace(request, sdk=("a/folder",)), silent) is None
+    assert told_version(request, silent) is None
     assert told_version(replace(request, sdk=("sim:3.5.3",)), silent) == "3.5.3"
+
+
+def test_an_sdk_in_a_folder_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MACA_PATH", raising=False)
+    resolved = resolve_request(Request("maca", sdk=("sim",)))
+    lines = next_steps(Request("maca", sdk=("/opt/my maca",)), resolved)
+    assert lines[1] == "  export MACA_PATH='/opt/my maca'"
+    assert not any("sim build" in line for line in lines)
+    monkeypatch.setenv("MACA_PATH", "/opt/maca")
+    assert "export" not in "".join(next_steps(Request("maca", sdk=("/opt/my maca",)), resolved))
+
+
+def test_the_commands_repeat_the_schemas_and_the_sdk() -> None:
+    request = Request("maca", sdk=("/opt/a", "/opt/b"), schema_dirs=(Path("my schemas"),))
+    lines = next_steps(request, resolve_request(Request("maca", sdk=("sim",))))
+    assert lines[1] == "  cp -r generated backends <InfiniTrain-Backends>/"
+    new = shlex.split(lines[-1], comments=True)
+    assert new[:3] == ["fl-gen", "kernel", "new"]
+    assert new[5:] == ["--sdk", "/opt/a", "--sdk", "/opt/b", "--schemas", "my schemas"]
