@@ -75,10 +75,14 @@ class Survey:
         self.runtime = runtime
         self.words = Words(vocabulary)
         self._likeness: dict[tuple[str, str], float] = {}
+        self._name_words: dict[str, Counter[str]] = {}
 
     def name_words(self, name: str) -> Counter[str]:
         """The words of a name without its first piece."""
-        return self.words.words(pieces(name)[1:])
+        found = self._name_words.get(name)
+        if found is None:
+            found = self._name_words[name] = self.words.words(pieces(name)[1:])
+        return found
 
     def likeness(self, function: Function, operation: str) -> float:
         """How well a function's name says that it does an operation, from 0 to 1."""

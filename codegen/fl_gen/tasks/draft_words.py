@@ -109,6 +109,8 @@ class Words:
 
     def likeness_of_call(self, words: Counter[str], phrase: Counter[str]) -> float:
         """The likeness of a function's name, which a word of another action spoils."""
+        if words.keys().isdisjoint(phrase):  # nearly always: an SDK has thousands of functions
+            return 0.0
         other = any(word in self._actions and word not in phrase for word in words)
         return self.likeness(words, phrase) * (_CONTRADICTS if other else 1.0)
 
