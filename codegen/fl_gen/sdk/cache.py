@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -86,8 +87,9 @@ class Entry:
         if self._path is None:
             return None
         try:
-            if self._path.stat().st_size > _MAX_ENTRY:
-                return None
+            status = self._path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_ENTRY:
+                return None  # a device or a pipe would be read for ever
             stored = json.loads(self._path.read_bytes())
             body = stored["outcome"]
             if stored["check"] != text_digest(json.dumps(body, sort_keys=True)):

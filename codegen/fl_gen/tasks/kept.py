@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -68,8 +69,9 @@ class Kept:
         if self._path is None:
             return None
         try:
-            if self._path.stat().st_size > _MOST_BYTES:
-                return None
+            status = self._path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+                return None  # a device or a pipe would be read for ever
             stored = json.loads(self._path.read_bytes())
             body = stored["answer"]
             if stored["check"] != text_digest(json.dumps(body, sort_keys=True)):

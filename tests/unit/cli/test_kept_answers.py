@@ -156,6 +156,15 @@ def test_a_damaged_entry_is_made_anew(damage: Callable[[str], str], run: Run, ro
     assert json.loads(entry.read_text())["answer"]["code"] == 0
 
 
+def test_an_entry_that_is_no_file_is_not_read(run: Run, root: Path, cache: Path) -> None:
+    arguments = ("sdk", "check", "mlu", "--sdk", root)
+    before = run(*arguments)
+    for entry in (*entries(cache), *(cache / "probe").glob("*.json")):
+        entry.unlink()
+        entry.symlink_to("/dev/zero")
+    assert run(*arguments) == before
+
+
 def test_no_cache_keeps_nothing(run: Run, root: Path, cache: Path) -> None:
     run("sdk", "check", "mlu", "--sdk", root, "--no-cache")
     assert entries(cache) == []
