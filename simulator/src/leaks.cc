@@ -152,6 +152,9 @@ std::vector<LeakCount> LiveObjects() { return Count(Collect()); }
 
 } // namespace fl::sim
 
+// That it is there tells generated code that this is no vendor's library.
+extern "C" __attribute__((visibility("default"))) int fl_simulated_sdk(void) { return 1; }
+
 // Visible whatever the flags of the library that this is linked into: generated code looks for it.
 extern "C" __attribute__((visibility("default"))) void fl_process_lifetime_object(const void *handle_or_pointer) {
     using namespace fl::sim;

@@ -518,6 +518,8 @@ extern "C" {
 // Says that a handle (stream, event, pool, communicator, library object) or a pointer (device or pinned host memory) is
 // meant to live as long as the process. Unknown values and null are ignored.
 void fl_process_lifetime_object(const void *handle_or_pointer);
+// 1. No vendor's library has it: generated code tells by it that it runs on a test double.
+int fl_simulated_sdk(void);
 // SetFailures; 0 on success.
 int fl_sim_set_failures(const char *rules);
 // FaultCount, and LastFault copied (cut, always terminated) into buffer; returns the full length.
