@@ -236,7 +236,10 @@ class Record(Spec):
             child = given.get(word)
             if child is not None:
                 check.key = word
-                values[entry.name or word] = entry.item.check(child, check, f"'{word}'")
+                found = entry.item.check(child, check, f"'{word}'")
+                if isinstance(found, Table):
+                    found.location = node.keys[word].location  # what a map lacks is told at its key
+                values[entry.name or word] = found
             elif entry.default is REQUIRED:
                 missing[word] = entry
             else:

@@ -171,7 +171,7 @@ VENDOR_MISTAKES: list[tuple[str, tuple[tuple[str, str], ...], tuple[tuple[str, s
      [f"{OWN}:2:10: the base crt_like needs the parameter 'runtime'", "  = in with: runtime: prefix of the runtime",
       f"{OWN}:2:10: the base crt_like needs the parameter 'told'", "  = in with: told: where it is known from"]),
     ("a missing parameter", with_("{told: a header}"), (),
-     [f"{OWN}:3:7: the base crt_like needs the parameter 'runtime'", "  = in with: runtime: prefix of the runtime"]),
+     [f"{OWN}:3:1: the base crt_like needs the parameter 'runtime'", "  = in with: runtime: prefix of the runtime"]),
     ("an unknown parameter", with_("{runtime: crt, told: a header, runtim: x}"), (),
      [f"{OWN}:3:38: the base crt_like has no parameter 'runtim'", "  = did you mean 'runtime'?"]),
     ("a parameter twice", with_("{runtime: crt, told: a header, runtime: x}"), (),

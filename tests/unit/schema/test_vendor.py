@@ -392,7 +392,7 @@ def test_references_between_vendor_and_runtime(write: Write) -> None:
     assert [f"{problem.location}: {problem.message}; {problem.hint}" for problem in problems] == [
         "file.yaml:29:3: unknown operation 'device.cuont'; did you mean 'device.count'?",
         "file.yaml:16:3: unknown type 'steam'; did you mean 'stream'?",
-        "file.yaml:29:3: the required operation device.count has no binding; add it to bindings: The number of devices.",
+        "file.yaml:28:1: the required operation device.count has no binding; add it to bindings: The number of devices.",
     ]
     assert cross_problems(load_vendor(write(VENDOR)), runtime) == []
 
