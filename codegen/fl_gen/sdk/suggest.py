@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _LEAST = 0.6  # below this a name is not like the one asked for
 _MOST = 2  # suggestions shown
+_STEM, _ENDING = 6, 3  # letters that two names share at least, and that one has more, to be one word with an ending
 _SLIP = 0.85  # likeness of spelling from which on it is a slip
 _CLOSE = 0.1  # a second one must be about as good as the first
 _UNKNOWN = re.compile(
@@ -135,14 +136,17 @@ class Suggester:
                 shared += 1
         # The first word is the library's own and shared by all.
         unlike = shared < 2 or 4 * shared < words
+        short, long = sorted((wanted, other), key=len)
+        ending = len(long) - len(short) if len(short) >= _STEM and long.startswith(short) else _ENDING + 1
+        least = 1.0 - 0.05 * ending if ending <= _ENDING else 0.0
         if unlike and abs(len(wanted) - len(other)) > 2:
-            return 0.0
+            return least
         left, right = _pairs(wanted), _pairs(other)
         spelling = 2 * len(left & right) / (len(left) + len(right))
         if unlike and spelling < _SLIP:
-            return 0.0
+            return least
         # Nearly the same letters: a slip of the finger, whatever the words are.
-        return 0.65 * 2 * shared / max(1, words) + 0.35 * spelling + (0.25 if spelling > _SLIP else 0.0)
+        return max(least, 0.65 * 2 * shared / max(1, words) + 0.35 * spelling + (0.25 if spelling > _SLIP else 0.0))
 
 
 def add_suggestions(

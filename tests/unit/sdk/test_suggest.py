@@ -35,6 +35,8 @@ def suggester() -> Suggester:
         ("cudaMemcpyAsync", [None, None, None, None, None], "cnrtMemcpyAsync"),
         ("cnnlSetStream", ["cnnlHandle_t", STREAM], "cnnlSetQueue"),
         ("cnclAllreduce", [None] * 7, "cnclAllReduce"),
+        ("cnrtMallocs", ["void **", "size_t"], "cnrtMalloc"),
+        ("cnrtMallocate", ["void **", "size_t"], "cnrtMalloc"),
     ],
 )
 def test_functions(suggester: Suggester, name: str, arguments: list[str | None], expected: str) -> None:
