@@ -28,6 +28,8 @@ MANIFEST_NAME = "manifest.json"
 _OUTPUT_NAME = re.compile(r"[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*")
 # A file whose path contains the key is made only if the SDK has the group.
 _NEEDS_GROUP = {"{ccl}": "ccl", "src/ccl/": "ccl"}
+# A file whose path contains the key is made only if the SDK has these values: its checks move and compare them.
+_NEEDS_VALUES = {"tests/test_{ccl}": (("ccl_dtype", ("float32",)), ("ccl_op", ("sum", "min", "max")))}
 # A file whose path contains the key is the strategy for the operation, and made only if the SDK cannot do it itself.
 _STRATEGY_FOR = {
     "src/ccl/{ccl}_average.": "ccl.average_op",
@@ -125,6 +127,8 @@ def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
             continue
         if any(key in template and not sdk.has(operation) for key, operation in _NEEDS_OPERATION.items()):
             continue
+        if any(key in template and not has_values(sdk, needs) for key, needs in _NEEDS_VALUES.items()):
+            continue
         path = template.removesuffix(_SUFFIX)
         for key, value in names.items():
             path = path.replace("{" + key + "}", value)
@@ -135,6 +139,11 @@ def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
             )
         found.append(FileRender(template, path))
     return found
+
+
+def has_values(sdk: SdkView, needs: Iterable[tuple[str, Sequence[str]]]) -> bool:
+    """Whether the SDK has each of some values of portable constants."""
+    return all(name in sdk.constants(kind) for kind, names in needs for name in names)
 
 
 def _require_apart(files: Sequence[FileRender]) -> None:

@@ -183,6 +183,13 @@ class SdkView:
         """Every constant of `kind` that the SDK has, in the order of the vendor schema."""
         return {name: value for name, value in self._backend.constants.get(kind, {}).items() if value is not None}
 
+    @property
+    def casts(self) -> dict[str, str]:
+        """The conversions from float32 that the SDK names and whose two dtypes it has as well: <from>_to_<to>."""
+        dtypes = self.constants("blas_dtype") if self.has_type("blas_dtype") else {}
+        kinds = self.constants("cast_kind") if self.has_type("cast_kind") and "float32" in dtypes else {}
+        return {name: kind for name, kind in kinds.items() if _float32_to(name) in dtypes}
+
     def status(self, domain: str) -> StatusView:
         status: Status = self._backend.statuses[domain]
         return StatusView(
@@ -282,6 +289,12 @@ def operand(expression: str) -> str:
         depth += {"(": 1, ")": -1}.get(text, 0)
         closed = closed or (text == ")" and depth == 0)
     return expression
+
+
+def _float32_to(pair: str) -> str:
+    """The dtype that a pair `<from>_to_<to>` converts float32 to; empty for a pair from another one."""
+    source, _, target = pair.partition("_to_")
+    return target if source == "float32" else ""
 
 
 def _needs_alias(backend: Backend, name: str, text: str) -> bool:

@@ -27,21 +27,22 @@ def resolve(
     libraries_missing: Sequence[str],
     prober: Prober,
     native: Sequence[NativeKernel] | None = None,
+    wanted: Collection[str] = (),
 ) -> tuple[Backend, ProbeReport]:
     """The backend for `schemas.vendor` on an SDK that has `groups`, and the probe's report.
 
     `native` are the hand-written kernels that the user's kernels.yaml lists, None while there is none.
-    Raises SchemaError when the SDK cannot do a required operation.
+    `wanted` are groups that must be usable. Raises SchemaError when the SDK cannot do a required operation.
     """
     vendor = schemas.vendor
-    present = tuple(name for name in vendor.groups if name in groups)
-    bindings = choose(schemas.runtime, vendor, frozenset(present), prober)
+    bindings = choose(schemas.runtime, vendor, frozenset(vendor.groups) & frozenset(groups), prober, wanted)
+    present = tuple(name for name in vendor.groups if name in bindings.groups)
     info = SdkInfo(
         name=vendor.sdk.name,
         version=version,
         simulated=simulated,
         groups=present,
-        missing_groups=tuple(name for name in vendor.groups if name not in groups),
+        missing_groups=tuple(name for name in vendor.groups if name not in present),
         libraries_missing=tuple(libraries_missing),
         resource_headers=bindings.report.resource_headers,
         digest=bindings.report.sdk_digest,

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from fl_gen.resolve.model import Choice, Declaration, Rejection, Status
+from fl_gen.resolve.needs import (
+    causes,
+    lost,
+    lost_types,
+    missing_values,
+    refused,
+    takes,
+    unusable_groups,
+    without,
+)
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.frozen import frozen
 from fl_gen.schema.runtime import Operation, Runtime
@@ -19,39 +29,82 @@ _FLAGS_TYPE = "unsigned int"
 
 @frozen
 class Bindings:
-    """The outcome for one vendor and one SDK. `types` are the SDK's own by portable name."""
+    """The outcome for one vendor and one SDK. `types` are the SDK's own by portable name.
+
+    `groups` are those that can be used. `lost` are the names of types, status parts and values (type stream, status
+    runtime.success, ...) without which there is no backend.
+    """
 
     types: Mapping[str, str]
     statuses: Mapping[str, Status]
     constants: Mapping[str, Mapping[str, str | None]]
     choices: Mapping[str, Choice]
     report: ProbeReport
+    groups: frozenset[str]
+    lost: frozenset[str]
 
 
 def survey(
-    runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober
+    runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober, wanted: Collection[str] = ()
 ) -> tuple[Bindings, tuple[Diagnostic, ...]]:
     """What becomes of every operation of `groups`, and one diagnostic per thing that no backend can do without.
 
-    Bindings that lack such a thing are for reports only: a lost status domain is not among `statuses`.
+    `wanted` are groups that must be usable, beside those that the vendor file requires. Bindings that lack such a thing
+    are for reports only: a lost status domain is not among `statuses`.
     """
-    report = prober(probe_items(runtime, vendor, groups))
-    problems: list[Diagnostic] = []
-    statuses = _statuses(vendor, groups, report, problems)
+    items = probe_items(runtime, vendor, groups)
+    report = prober(items)
+    unusable = unusable_groups(vendor, groups, report)
+    problems = [
+        one for key, reasons in unusable.items() if key in wanted or vendor.groups[key].required for one in reasons
+    ]
+    groups = groups - unusable.keys()
+    present = {name: one for name, one in runtime.operations.items() if one.group in groups}
+    depend = causes(items, present, report)
+    lacking = lost_types(runtime, vendor, groups, report, depend)
+    problems += lacking.values()
+    lost_names = {f"type {name}" for name in lacking}
+    statuses = _statuses(vendor, groups, report, problems, lost_names, depend, present)
     choices = {
-        name: _choice(operation, vendor, groups, report, problems) for name, operation in runtime.operations.items()
+        name: _choice(operation, vendor, groups, report, problems, _cause(depend.get(name, ()), lost_names))
+        for name, operation in runtime.operations.items()
     }
-    portable = {key: value for key, value in report.types.items() if not key.startswith("status_")}
-    bindings = Bindings(portable, statuses, _constants(vendor, runtime, groups, report), choices, report)
+    for kind, values in missing_values(runtime, vendor, groups, report).items():
+        users = [name for name, operation in present.items() if takes(operation, kind)]
+        if any(present[name].required for name in users):
+            problems += values.values()
+            lost_names |= {f"constant {kind}.{value}" for value in values}
+        else:
+            choices |= {name: refused(choices[name], tuple(values.values())) for name in users}
+    portable = {name: type_ for name, type_ in report.types.items() if _is_of(name, runtime, groups)}
+    constants = _constants(vendor, runtime, groups, report)
+    bindings = Bindings(portable, statuses, constants, choices, report, groups, frozenset(lost_names))
     return bindings, tuple(problems)
 
 
-def choose(runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober) -> Bindings:
+def _is_of(type_name: str, runtime: Runtime, groups: frozenset[str]) -> bool:
+    """Whether a chosen type is a portable one of a group that can be used; the others are those of statuses."""
+    return type_name in runtime.types and runtime.types[type_name].group in groups
+
+
+def _cause(types: Collection[str], lost: Collection[str]) -> str | None:
+    """The lost thing, by its name in reports, behind the first of the types that an operation lacks."""
+    for name in types:
+        status = name.removeprefix("status_")
+        text = f"status {status}.type" if status != name else f"type {name}"
+        if text in lost:
+            return text
+    return None
+
+
+def choose(
+    runtime: Runtime, vendor: Vendor, groups: frozenset[str], prober: Prober, wanted: Collection[str] = ()
+) -> Bindings:
     """Choose a candidate for every operation of `groups`.
 
     Raises SchemaError with one diagnostic per status code or required operation that this SDK does not have.
     """
-    bindings, problems = survey(runtime, vendor, groups, prober)
+    bindings, problems = survey(runtime, vendor, groups, prober, wanted)
     if problems:
         raise SchemaError(problems)
     return bindings
@@ -157,21 +210,35 @@ def _existing(report: ProbeReport, group: str, texts: Sequence[Text]) -> tuple[s
 
 
 def _statuses(
-    vendor: Vendor, groups: frozenset[str], report: ProbeReport, problems: list[Diagnostic]
+    vendor: Vendor,
+    groups: frozenset[str],
+    report: ProbeReport,
+    problems: list[Diagnostic],
+    lost_names: set[str],
+    depend: Mapping[str, tuple[str, ...]],
+    operations: Mapping[str, Operation],
 ) -> dict[str, Status]:
+    """The status domains that are there; what lacks of them goes to `problems` and, by name, to `lost_names`."""
     found = {}
     for domain, status in vendor.statuses.items():
         if domain not in groups:
             continue
         type_ = report.types.get(f"status_{domain}")
         if type_ is None:
-            problems.append(_lost(f"the status type of {domain!r}", status.type, f"type:status:{domain}", report))
+            users = [
+                name for name, types in depend.items() if f"status_{domain}" in types and operations[name].required
+            ]
+            what = f"the status type of {domain!r}"
+            problems.append(lost(what, status.type, f"type:status:{domain}", report, without(users)))
+            lost_names.add(f"status {domain}.type")
             continue
         success = _existing(report, f"status:{domain}:success", status.success)
         if not success:
-            problems.append(_lost("the success code", status.success, f"status:{domain}:success", report))
+            problems.append(lost("the success code", status.success, f"status:{domain}:success", report))
+            lost_names.add(f"status {domain}.success")
         if not report.verdicts[f"status:{domain}:text:0"].ok:
-            problems.append(_lost("the text of a status", (status.text,), f"status:{domain}:text", report))
+            problems.append(lost("the text of a status", (status.text,), f"status:{domain}:text", report))
+            lost_names.add(f"status {domain}.text")
         found[domain] = Status(
             domain=domain,
             type=type_,
@@ -198,7 +265,12 @@ def _constants(
 
 
 def _choice(
-    operation: Operation, vendor: Vendor, groups: frozenset[str], report: ProbeReport, problems: list[Diagnostic]
+    operation: Operation,
+    vendor: Vendor,
+    groups: frozenset[str],
+    report: ProbeReport,
+    problems: list[Diagnostic],
+    depends_on: str | None,
 ) -> Choice:
     candidates = vendor.bindings.get(operation.name, ())
     if operation.group not in groups:
@@ -211,9 +283,10 @@ def _choice(
             rejected.append(Rejection(candidate, verdict.diagnostics, place))
     chosen = report.chosen.get(f"op:{operation.name}")
     if chosen is None:
-        if operation.required:
+        if operation.required and depends_on is None:  # else what it depends on is told
             problems.extend(_required(operation, vendor, rejected))
-        return Choice(operation, None, status_domain(None, operation, vendor), tuple(rejected))
+        domain = status_domain(None, operation, vendor)
+        return Choice(operation, None, domain, tuple(rejected), depends_on=depends_on)
     candidate = candidates[int(chosen.rpartition(":")[2])]
     verdict = report.verdicts[chosen]
     return Choice(
@@ -247,18 +320,3 @@ def _required(operation: Operation, vendor: Vendor, rejected: Sequence[Rejection
         for rejection in rejected
         for diagnostic in rejection.diagnostics
     ]
-
-
-def _lost(what: str, texts: Sequence[Text], group: str, report: ProbeReport) -> Diagnostic:
-    tried = ", ".join(text.value for text in texts)
-    reasons = "; ".join(
-        diagnostic.message
-        for index in range(len(texts))
-        for diagnostic in report.verdicts[f"{group}:{index}"].diagnostics
-    )
-    return Diagnostic(
-        texts[-1].location,
-        f"this SDK does not have {what} (tried {tried}): {reasons}",
-        "add this release's spelling to the vendor schema",
-        rule="sdk-required",
-    )

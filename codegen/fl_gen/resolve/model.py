@@ -37,7 +37,7 @@ class Choice:
 
     `candidate` is None when nothing fits: then `strategy` names what the generated code does instead (None if the
     operation is simply left out), and `rejected` says why each candidate failed. `status` is the status domain that
-    checks the call.
+    checks the call. `depends_on` names what the SDK lost without which no candidate can hold, as in: type stream.
     """
 
     operation: Operation
@@ -46,6 +46,7 @@ class Choice:
     rejected: tuple[Rejection, ...] = ()
     declarations: tuple[Declaration, ...] = ()
     deprecated: str | None = None
+    depends_on: str | None = None
 
     @property
     def bound(self) -> bool:

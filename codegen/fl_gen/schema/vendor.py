@@ -29,6 +29,16 @@ CONSTANTS: dict[str, tuple[str, ...]] = {
     "gemm_transpose": ("none", "transpose"),
     "cast_kind": tuple(f"{source}_to_{target}" for source in DTYPES for target in DTYPES if source != target),
 }
+# The values of a kind without which nothing that takes the kind can be used: a required operation is lost then, any
+# other is not bound. Every other value may be missing: what needs it is refused when it is asked for.
+NEEDED_VALUES: dict[str, tuple[str, ...]] = {
+    "memcpy_kind": ("h2d", "d2h", "d2d"),
+    "gemm_transpose": ("none", "transpose"),
+}
+# The types and operations without which an optional group of an SDK is of no use and is left out.
+GROUP_NEEDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "blas": (("blas_handle",), ("blas.create", "blas.set_stream")),
+}
 # What a workaround may do; the last two take arguments.
 EFFECTS = ("sync_allocation", "serialize_copies", "retain_pool", "segment_all_reduce", "uniform_groups")
 SET_ENV, SET_ENV_FOR_ARGUMENT = "set_env", "set_env_for_argument"

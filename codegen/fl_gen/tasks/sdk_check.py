@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fl_gen.resolve.bindings import survey
 from fl_gen.resolve.model import Choice, Declaration
+from fl_gen.resolve.needs import unusable_groups
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.link import cross_problems
@@ -70,7 +72,7 @@ def check_with_inputs(request: Request) -> tuple[SdkCheck, Callable[[], Inputs]]
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
     bindings, lost = survey(runtime, vendor, sdk.groups, prober)
-    check = _check(request, runtime, vendor, sdk, bindings.choices, bindings.report, lost)
+    check = _check(request, runtime, vendor, sdk, bindings.choices, bindings.report, lost, bindings.lost)
     return check, lambda: inputs_of(request, vendor, catalog, sdk, bindings.report)
 
 
@@ -88,7 +90,10 @@ def _check(
     choices: Mapping[str, Choice],
     report: ProbeReport,
     lost: Sequence[Diagnostic],
+    lost_names: Collection[str] = (),
 ) -> SdkCheck:
+    unusable = unusable_groups(vendor, sdk.groups, report)
+    sdk = replace(sdk, groups=sdk.groups - unusable.keys())
     operations = tuple(_operation(choice, vendor, sdk, report) for choice in choices.values())
     return SdkCheck(
         target=target_name(request),
@@ -96,9 +101,9 @@ def _check(
         title=vendor.title,
         schema_file=vendor.location.file,
         sdk=_sdk_facts(sdk, vendor, report),
-        groups=tuple(_groups(vendor, sdk, operations)),
+        groups=tuple(_groups(vendor, sdk, operations, unusable)),
         operations=operations,
-        facts=tuple(_facts(runtime, vendor, sdk, report)),
+        facts=tuple(_facts(runtime, vendor, sdk, report, lost_names)),
         coverage=Coverage.of(one for one in operations if one.group in sdk.groups),
         lost=tuple(SchemaError(lost).diagnostics) if lost else (),
     )
@@ -126,7 +131,9 @@ def _sdk_facts(sdk: FoundSdk, vendor: Vendor, report: ProbeReport) -> SdkFacts:
     )
 
 
-def _groups(vendor: Vendor, sdk: FoundSdk, operations: Sequence[OperationCheck]) -> Iterator[GroupCheck]:
+def _groups(
+    vendor: Vendor, sdk: FoundSdk, operations: Sequence[OperationCheck], unusable: Mapping[str, tuple[Diagnostic, ...]]
+) -> Iterator[GroupCheck]:
     for key, group in vendor.groups.items():
         coverage = Coverage.of(one for one in operations if one.group == key)
         yield GroupCheck(
@@ -139,6 +146,7 @@ def _groups(vendor: Vendor, sdk: FoundSdk, operations: Sequence[OperationCheck])
             group.libraries,
             group.location,
             coverage,
+            unusable.get(key, ()),
         )
 
 
@@ -182,18 +190,21 @@ def _operation(choice: Choice, vendor: Vendor, sdk: FoundSdk, report: ProbeRepor
         also_fit=tuple(
             number
             for number in range(len(candidates) if present else 0)
-            if verdicts[f"op:{operation.name}:{number}"].ok and (chosen is None or number != chosen.index)
+            if chosen is not None and number != chosen.index and verdicts[f"op:{operation.name}:{number}"].ok
         ),
         strategy=StrategyUsed(strategy.name, strategy.doc) if strategy is not None else None,
+        depends_on=choice.depends_on,
     )
 
 
-def _facts(runtime: Runtime, vendor: Vendor, sdk: FoundSdk, report: ProbeReport) -> Iterator[FactCheck]:
-    """The types, status codes and constants of the vendor file, in its order."""
+def _facts(
+    runtime: Runtime, vendor: Vendor, sdk: FoundSdk, report: ProbeReport, lost: Collection[str]
+) -> Iterator[FactCheck]:
+    """The types, status codes and constants of the vendor file, in its order. `lost` names those that are lost."""
     for name, texts in vendor.types.items():
         group = runtime.types[name].group
         place = vendor.types.location_of(name)
-        yield _fact(f"type:{name}", name, "type", group, False, place, texts, sdk, report)
+        yield _fact(f"type:{name}", name, "type", group, f"type {name}" in lost, place, texts, sdk, report)
     for domain, status in vendor.statuses.items():
         parts: tuple[tuple[str, str, bool, tuple[Text, ...]], ...] = (
             (f"type:status:{domain}", "type", True, status.type),
@@ -212,7 +223,8 @@ def _facts(runtime: Runtime, vendor: Vendor, sdk: FoundSdk, report: ProbeReport)
         group = runtime.types[kind].group if kind in runtime.types else "runtime"
         for name, texts in names.items():
             key, place = f"constant:{kind}:{name}", names.location_of(name)
-            yield _fact(key, f"{kind}.{name}", "constant", group, False, place, texts, sdk, report)
+            need = f"constant {kind}.{name}" in lost
+            yield _fact(key, f"{kind}.{name}", "constant", group, need, place, texts, sdk, report)
 
 
 def _fact(

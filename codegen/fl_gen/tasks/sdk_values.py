@@ -68,6 +68,7 @@ class OperationCheck:
     rejected: tuple[Rejected, ...]
     also_fit: Annotated[tuple[int, ...], "candidates that hold as well and are not used"]
     strategy: StrategyUsed | None
+    depends_on: Annotated[str | None, "what the SDK lost without which no candidate can hold, as in: type stream"]
 
 
 @frozen
@@ -102,17 +103,19 @@ class Coverage:
 
 @frozen
 class GroupCheck:
-    """A part of the SDK. A group whose main header, the first, is not there is left out of a backend."""
+    """A part of the SDK. A group whose main header, the first, is not there is left out of a backend, and so is one
+    whose calls all need something that this SDK does not have."""
 
     key: str
     name: Annotated[str, "the vendor's own name"]
     title: str
     required: bool
-    present: bool
+    present: Annotated[bool, "it is there and can be used"]
     headers: tuple[str, ...]
     libraries: tuple[str, ...]
     location: Location
     coverage: Coverage
+    unusable: Annotated[tuple[Diagnostic, ...], "why a group whose headers are there is left out"]
 
 
 @frozen
@@ -174,9 +177,34 @@ class SdkCheck:
 
     @property
     def lost_names(self) -> tuple[str, ...]:
-        """What is lost, by name: operations, and status types and codes. `lost` may say several things about one."""
-        facts = [fact.name for fact in self.facts if fact.state == "lost"]
-        return (*(operation.name for operation in self.in_state("lost")), *(f"status {name}" for name in facts))
+        """What is lost, by name: operations, types, status codes and values, and not what is lost as a consequence.
+
+        `lost` may say several things about one.
+        """
+        operations = [one.name for one in self.in_state("lost") if one.depends_on is None]
+        groups = [f"group {group.key}" for group in self.groups if group.required and group.unusable]
+        facts = [f"{fact.kind} {fact.name}" for fact in self.facts if fact.state == "lost"]
+        return (*operations, *groups, *facts)
+
+    @property
+    def lost_with_others(self) -> tuple[str, ...]:
+        """The operations that are lost as a consequence of what `lost_names` names."""
+        return tuple(one.name for one in self.in_state("lost") if one.depends_on is not None)
+
+    @property
+    def absent_groups(self) -> tuple[str, ...]:
+        """The groups that a backend goes without."""
+        return tuple(group.key for group in self.groups if not group.present)
+
+    @property
+    def missing_facts(self) -> tuple[FactCheck, ...]:
+        """Types, and codes of work that is not done or of exhausted memory, that the vendor file names and this SDK
+        does not have: what needs them is silently something else. What is lost is not among them."""
+        return tuple(
+            fact
+            for fact in self.facts
+            if fact.state == "left_out" and fact.rejected and not fact.chosen and fact.kind in ("type", "status")
+        )
 
     @property
     def inferred(self) -> tuple[OperationCheck, ...]:

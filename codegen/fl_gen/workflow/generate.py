@@ -85,7 +85,9 @@ def resolve_request(request: Request) -> Resolved:
 
     listing = request.backends / "kernels.yaml"
     native = load_native_kernels(listing, shown(listing)).kernels if os.path.lexists(listing) else None
-    backend, report = resolve(schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native)
+    backend, report = resolve(
+        schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native, request.require
+    )
     _require_sources(request, schemas.vendor, native or ())
     return Resolved(schemas, backend, report, sdk)
 
