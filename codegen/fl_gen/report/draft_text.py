@@ -52,7 +52,7 @@ def draft_text(drafted: Drafted, runtime: Runtime, schemas: str) -> str:
     if lacking:
         lines.append(f"required and without a proposal: {', '.join(lacking)}: write them before the first run")
     if draft.skipped:
-        lines.append(f"{len(draft.skipped)} headers were left out:")
+        lines.append(f"{len(draft.skipped)} {'header was' if len(draft.skipped) == 1 else 'headers were'} left out:")
         lines += [f"  {one}" for one in draft.skipped[:_SKIPPED]]
         if len(draft.skipped) > _SKIPPED:
             lines.append(f"  and {len(draft.skipped) - _SKIPPED} more")

@@ -100,12 +100,15 @@ def _section(number: int, result: TargetResult) -> Html:
     if check is None:
         text = result.no_verdict.text if result.no_verdict is not None else ""
         return el("section", title, el("div", el("pre", text), class_="trouble"), id=f"t{number}")
+    missing = words.warnings(check)
     return el(
         "section",
         title,
         _facts(check),
-        el("h3", f"Lost: {', '.join(check.lost_names)}") if check.lost else None,
+        el("h3", f"Lost: {words.lost_line(check)}") if check.lost else None,
         el("div", map(_diagnostic, check.lost), class_="trouble") if check.lost else None,
+        el("h3", f"Warnings: {words.counted(len(missing), words.MISSING)}") if missing else None,
+        el("div", map(_diagnostic, missing), class_="trouble") if missing else None,
         el("h3", "Parts"),
         _groups(check),
         (_operations(check, group.key, group.title) for group in check.groups if group.present),
@@ -118,7 +121,7 @@ def _facts(check: SdkCheck) -> Html:
     sdk = check.sdk
     rows: list[tuple[str, str]] = [
         ("SDK", sdk.title),
-        ("found by", "" if sdk.simulated else sdk.origin),
+        ("found by", "" if sdk.origin == "simulated" else sdk.origin),
         ("roots", ", ".join(sdk.roots)),
         ("held against", check.schema_file),
         ("checked by", f"{sdk.libclang}, compiler headers: {sdk.compiler_headers}"),
@@ -143,7 +146,9 @@ def _groups(check: SdkCheck) -> Html:
                 "tr",
                 el("td", el("b", group.key), " ", group.title),
                 el("td", "required" if group.required else "optional"),
-                el("td", words.group_state(group), files),
+                el(
+                    "td", words.group_state(group), [el("small", line) for line in words.reasons(group.unusable)], files
+                ),
                 el("td", coverage if group.present else "", _bar(own) if group.present else None),
             )
         )

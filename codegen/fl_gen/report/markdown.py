@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from fl_gen.report import sdk_words as words
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import Diagnostic, printable
 from fl_gen.tasks.sdk_values import CheckReport, OperationCheck, SdkCheck, TargetResult
 
 LIMIT = 60_000  # characters of a report; the usual forges take 65 536 in a comment
@@ -140,13 +140,19 @@ def _target(page: Page, result: TargetResult, share: int) -> None:
 
 
 def _sections(check: SdkCheck) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
-    lost: list[tuple[str, ...]] = [(code(str(one.location)), escaped(one.message)) for one in check.lost]
+    lost: list[tuple[str, ...]] = [
+        (code(str(one.location)), escaped(one.message) + "".join(f"<br>{escaped(line)}" for line in _hints(one)))
+        for one in check.lost
+    ]
     yield "Lost: no backend on this SDK", ("where", "why"), lost
     strategies: list[tuple[str, ...]] = [
         (code(one.name), escaped(words.instead(one)), _refused(one)) for one in check.in_state("strategy")
     ]
     yield "Strategies", ("operation", "instead", "refused"), strategies
-    watch: list[tuple[str, ...]] = []
+    watch: list[tuple[str, ...]] = [
+        (code(str(one.location)), "warning", escaped("; ".join(filter(None, (one.message, one.hint)))))
+        for one in words.warnings(check)
+    ]
     for one in check.operations:
         if one.chosen is not None and one.chosen.inferred:
             watch.append((code(one.name), "inferred", escaped(one.chosen.source)))
@@ -155,13 +161,18 @@ def _sections(check: SdkCheck) -> Iterator[tuple[str, tuple[str, ...], list[tupl
     watch += [(code(one.name), "left out", _refused(one)) for one in check.in_state("left_out")]
     for group in check.groups:
         if not group.present:
-            watch.append((code(group.key), escaped(words.group_state(group)), escaped(group.title)))
+            said = "<br>".join(escaped(line) for line in words.reasons(group.unusable)) or escaped(group.title)
+            watch.append((code(group.key), escaped(words.group_state(group)), said))
         watch += [
             (code(name), "library not found", escaped(group.title))
             for name, path in words.libraries(check, group)
             if path is None
         ]
     yield "To watch", ("what", "why", "details"), watch
+
+
+def _hints(diagnostic: Diagnostic) -> list[str]:
+    return [line.strip() for line in (diagnostic.hint or "").split("\n") if line.strip()]
 
 
 def _shown(check: SdkCheck) -> list[OperationCheck]:

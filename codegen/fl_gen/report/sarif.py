@@ -55,6 +55,13 @@ RULES: dict[str, Rule] = {
         "The SDK does not do an optional operation, and nothing is done instead.",
         "The backend goes without it. If the SDK has a call for it, add a candidate to the vendor file.",
     ),
+    "sdk-missing": Rule(
+        "NameNotThere",
+        "warning",
+        "The SDK has none of the names that the vendor file lists for a type or a status code.",
+        "No operation says so: a code of work that is not done yet is then taken for a failure, or one of exhausted "
+        "memory for any other. Correct the name, or add the one of this release.",
+    ),
     "sdk-deprecated": Rule(
         "DeprecatedCall",
         "warning",
@@ -163,11 +170,16 @@ def _results(check: SdkCheck) -> Iterator[Json]:
             "sdk-lost", check.vendor, (owner, diagnostic.message), _with_hint(diagnostic),
             diagnostic.location, diagnostic.length, diagnostic,
         )  # fmt: skip
+    for one in words.warnings(check):
+        yield _result(
+            "sdk-missing", check.vendor, (one.message.partition(":")[0],), _with_hint(one), one.location, one.length
+        )
     for operation in check.operations:
         yield from _of_operation(check, operation)
     for group in check.groups:
         if not group.present:
-            text = f"{group.title} is not in this SDK: {words.group_state(group)}"
+            what = "cannot be used" if group.unusable else "is not in this SDK"
+            text = "\n".join([f"{group.title} {what}: {words.group_state(group)}", *words.reasons(group.unusable)])
             yield _result("sdk-group", check.vendor, (group.key,), text, group.location)
         for name, path in words.libraries(check, group):
             if path is None:

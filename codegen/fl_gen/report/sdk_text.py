@@ -22,7 +22,6 @@ _STATE_COLOURS: dict[State, str] = {
     "absent": "dim",
 }
 _WIDE = 76  # columns from which on a row holds all of an operation
-_MANY = 12  # inferred facts that are more than this are named, not explained
 _LEAST = 20  # columns that text is never narrower than
 
 
@@ -101,6 +100,8 @@ def _groups(check: SdkCheck, look: Look) -> Iterator[str]:
         if group.present:
             text += f", {group.coverage.bound} of {group.coverage.total} operations ({group.coverage.percent:g} %)"
         yield from _wrap(text, look, f"group    {line}", " " * 11)
+        for reason in words.reasons(group.unusable):
+            yield from _wrap(reason.strip(), look, " " * (11 if reason.startswith(" ") else 9), " " * 11)
         for name, path in words.libraries(check, group):
             for row in _wrap(f"library {name}: {path or 'NOT FOUND'}", look, " " * 9, " " * 11):
                 yield row if path else look.paint(row, "yellow")
@@ -176,22 +177,31 @@ def _closing(check: SdkCheck, look: Look) -> Iterator[str]:
     """What to look at, the worst first."""
     if check.lost:
         yield ""
-        yield look.paint(f"LOST: {', '.join(check.lost_names)}: no backend on this SDK", "red")
+        yield look.paint(f"LOST: {words.lost_line(check)}: no backend on this SDK", "red")
         for diagnostic in check.lost:
             yield from _lost(diagnostic, look)
-    strategies = [f"{one.name} ({words.instead(one)})" for one in check.in_state("strategy")]
+    missing = [] if look.only else words.warnings(check)
+    if missing:
+        yield ""
+        yield look.paint(words.counted(len(missing), words.MISSING), "yellow")
+        for diagnostic in missing:
+            yield from _lost(diagnostic, look)
+    strategies = [f"{one.name} ({words.instead(one)})" for one in check.in_state("strategy") if look.shows(one)]
     yield from _listed(("by strategy",) * 2, strategies, look)
-    yield from _listed(("left out",) * 2, [one.name for one in check.in_state("left_out")], look)
-    inferred = [f"{one.name} ({one.chosen.source})" for one in check.inferred if one.chosen is not None]
-    if len(inferred) > _MANY and not look.verbose:
+    yield from _listed(("left out",) * 2, [one.name for one in check.in_state("left_out") if look.shows(one)], look)
+    shown = [one for one in check.inferred if look.shows(one)]
+    inferred = [f"{one.name} ({one.chosen.source})" for one in shown if one.chosen is not None]
+    if len(inferred) > words.MANY and not look.verbose:
         yield ""
         yield look.paint(f"{words.counted(len(inferred), words.INFERRED)} (--verbose says from where)", "bold")
-        yield from _wrap(", ".join(one.name for one in check.inferred), look, "  ", "  ")
+        yield from _wrap(", ".join(one.name for one in shown), look, "  ", "  ")
     else:
         yield from _listed(words.INFERRED, inferred, look)
-    deprecated = [f"{one.name} ({one.chosen.deprecated})" for one in check.deprecated if one.chosen is not None]
+    old = [one for one in check.deprecated if look.shows(one)]
+    deprecated = [f"{one.name} ({one.chosen.deprecated})" for one in old if one.chosen is not None]
     yield from _listed(words.DEPRECATED, deprecated, look)
-    yield from _listed(words.LIBRARIES, list(check.sdk.libraries_missing), look)
+    if not look.only:
+        yield from _listed(words.LIBRARIES, list(check.sdk.libraries_missing), look)
 
 
 def _lost(diagnostic: Diagnostic, look: Look) -> Iterator[str]:
@@ -199,7 +209,8 @@ def _lost(diagnostic: Diagnostic, look: Look) -> Iterator[str]:
     if look.width >= _WIDE:
         yield diagnostic.render(look.color)
         return
-    yield from _wrap(f"{diagnostic.location}: {diagnostic.message}", look, "  ", "    ")
+    word = "" if diagnostic.severity == "error" else f"{diagnostic.severity}: "
+    yield from _wrap(f"{diagnostic.location}: {word}{diagnostic.message}", look, "  ", "    ")
     for line in (diagnostic.hint or "").split("\n"):
         if line.strip():
             yield from _wrap(f"= {line.strip()}", look, "    ", "      ")

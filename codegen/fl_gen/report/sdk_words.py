@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 
 from fl_gen.resolve.model import Declaration
+from fl_gen.schema.errors import Diagnostic
 from fl_gen.tasks.sdk_values import Chosen, FactCheck, GroupCheck, OperationCheck, SdkCheck, State
 
 STATE_WORDS: dict[State, str] = {
@@ -15,13 +17,18 @@ STATE_WORDS: dict[State, str] = {
     "lost": "LOST",
     "absent": "absent",
 }
+# The operations whose answer may be that work is not done yet.
+_STATES_ASKED = ("event.query", "stream.query")
 _FEW = 6  # more names than this are counted, not listed
+_SLIP = 0.9  # likeness from which on a name is another one misspelt
+MANY = 12  # inferred facts that are more than this are named or counted, not explained
 _SHORT = 72  # characters of a candidate's code in a table
 
 
 # What is counted, one and several.
 INFERRED = ("rests on an inferred fact", "rest on an inferred fact")
 DEPRECATED = ("uses a deprecated call", "use a deprecated call")
+MISSING = ("name not in this SDK", "names not in this SDK")
 LIBRARIES = ("library not found", "libraries not found")
 
 
@@ -68,7 +75,65 @@ def group_state(group: GroupCheck) -> str:
     """Found, or left out and why."""
     if group.present:
         return "found"
+    if group.unusable:
+        return f"left out: {group.unusable[0].message}"
     return f"left out: no {group.headers[0]}" if group.headers else "left out"
+
+
+def reasons(diagnostics: Iterable[Diagnostic]) -> list[str]:
+    """Where each of some things was found out, and the first line of the suggestion."""
+    lines = []
+    for diagnostic in diagnostics:
+        lines.append(f"{diagnostic.location}: {diagnostic.message}")
+        if diagnostic.hint:
+            lines.append(f"  {diagnostic.hint.splitlines()[0]}")
+    return lines
+
+
+def lost_line(check: SdkCheck) -> str:
+    """What is lost by name, and how much is lost with it."""
+    others = len(check.lost_with_others)
+    more = f" (and with it {counted(others, ('operation', 'operations'))})" if others else ""
+    return f"{', '.join(check.lost_names)}{more}"
+
+
+def warnings(check: SdkCheck) -> list[Diagnostic]:
+    """Codes and types that the vendor file names and this SDK does not have, without a word from any operation.
+
+    A type is told when nearly the same name exists: then it is a slip, and else an older release.
+    """
+    found = []
+    bound = {operation.name for operation in check.in_state("bound")}
+    for fact in check.missing_facts:
+        said = [message for one in fact.rejected for message in one.messages]
+        hints = list(dict.fromkeys(message.hint for message in said if message.hint))
+        domain, _, part = fact.name.partition(".")
+        if fact.kind == "type" and not any(_is_slip(one.code, hints) for one in fact.rejected):
+            continue
+        text = f"{fact.kind} {fact.name}: this SDK has none of {', '.join(one.code for one in fact.rejected)}"
+        text += "".join(f"; {message}" for message in dict.fromkeys(message.message for message in said))
+        asked = [name for name in _STATES_ASKED if name in bound]
+        if domain == "runtime" and part == "not_ready" and asked:
+            are = "is" if len(asked) == 1 else "are"
+            hints.append(f"{' and '.join(asked)} {are} bound: work that is not done yet will be taken for a failure")
+        place = fact.rejected[-1].messages[0] if fact.rejected[-1].messages else None
+        found.append(
+            Diagnostic(
+                place.location if place is not None else fact.location,
+                text,
+                "\n".join(hints) or None,
+                length=place.length if place is not None else 1,
+                rule="sdk-missing",
+                severity="warning",
+            )
+        )
+    return found
+
+
+def _is_slip(name: str, hints: Sequence[str]) -> bool:
+    """Whether a suggestion is `name` but for a letter or so."""
+    meant = [other for hint in hints for other in re.findall(r"(?:did you mean|or) (\w+)\?", hint)]
+    return any(SequenceMatcher(None, name, other).ratio() >= _SLIP for other in meant)
 
 
 def libraries(check: SdkCheck, group: GroupCheck) -> list[tuple[str, str | None]]:
@@ -124,7 +189,18 @@ def summary(check: SdkCheck) -> str:
         f"{len(check.in_state('strategy'))} by strategy",
         f"{len(check.in_state('left_out'))} left out",
     ]
-    parts.append(f"{len(check.lost_names)} LOST" if check.lost else "nothing required is lost")
-    watched = ((check.inferred, INFERRED), (check.deprecated, DEPRECATED), (check.sdk.libraries_missing, LIBRARIES))
+    if check.absent_groups:
+        parts.append(
+            f"without the {'group' if len(check.absent_groups) == 1 else 'groups'} {', '.join(check.absent_groups)}"
+        )
+    with_it = f" (and {len(check.lost_with_others)} with it)" if check.lost_with_others else ""
+    parts.append(f"{len(check.lost_names)} LOST{with_it}" if check.lost else "nothing required is lost")
+    missing = warnings(check)
+    watched = (
+        (missing, MISSING),
+        (check.inferred, INFERRED),
+        (check.deprecated, DEPRECATED),
+        (check.sdk.libraries_missing, LIBRARIES),
+    )
     parts += [counted(len(items), what) for items, what in watched if items]
     return f"{check.target}: {', '.join(parts)}"

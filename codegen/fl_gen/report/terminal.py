@@ -74,6 +74,7 @@ def groups_table(check: SdkCheck) -> list[str]:
         missing = [name for name, path in words.libraries(check, group) if path is None]
         state = words.group_state(group) + (f"; library not found: {', '.join(missing)}" if missing else "")
         lines.append(f"group    {group.key:<8} {group.title:<{width}} {state}")
+        lines += [f"         {reason}" for reason in words.reasons(group.unusable)]
     return lines
 
 
@@ -86,9 +87,14 @@ def operations_summary(check: SdkCheck) -> list[str]:
         word = "strategy " if operation.state == "strategy" else "left out: "
         lines.append(f"         {operation.name}: {word}{words.instead(operation)}")
         lines += [f"           {reason}" for reason in _reasons(operation.rejected)]
-    inferred = ", ".join(operation.name for operation in check.inferred)
+    for warning in words.warnings(check):
+        lines.append(f"         {warning.location}: warning: {warning.message}")
+        lines += [f"           {line.strip()}" for line in (warning.hint or "").split("\n") if line.strip()]
+    inferred = [operation.name for operation in check.inferred]
     if inferred:
-        lines.append(f"         {len(check.inferred)} rest on an inferred fact: {inferred}")
+        many = len(inferred) > words.MANY
+        names = f"fl-gen sdk check {check.target} --only inferred" if many else ", ".join(inferred)
+        lines.append(f"         {words.counted(len(inferred), words.INFERRED)}: {names}")
     deprecated = ", ".join(operation.name for operation in check.deprecated)
     if deprecated:
         lines.append(f"         {len(check.deprecated)} use a deprecated call: {deprecated}")
