@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fl_gen.schema.vendor import Group, Vendor
 
 _SEARCH_ENTRIES = 4000  # how many names are looked at for a hint where a missing header might be
+_SIMILAR = 3  # folders of a similar name that are looked into
 _SEARCH_DEPTH = 4
 _INTEGER = re.compile(r"\(?\s*(0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*\s*\)?\s*(?:/[/*].*)?$")
 
@@ -117,7 +118,7 @@ def _root(named: Path | str, origin: str, vendor: Vendor, files: Mapping[str, st
             raise SdkError(f"{named} is not UTF-8, and libclang takes no other path", remedy) from error
         raise SdkError(f"{named} is no path: {error}", remedy) from error
     except FileNotFoundError as error:
-        raise SdkError(f"{what} does not exist", _similar(text) or remedy) from error
+        raise SdkError(f"{what} does not exist", _similar(text, vendor) or remedy) from error
     except PermissionError as error:
         raise SdkError(f"{what} cannot be read: permission denied", "allow reading and entering this folder") from error
     except OSError as error:
@@ -135,14 +136,16 @@ def _root_of_file(path: Path, vendor: Vendor) -> str | None:
     return None
 
 
-def _similar(text: str) -> str | None:
+def _similar(text: str, vendor: Vendor) -> str | None:
+    """The folder beside it that has nearly the name that a person wrote, and holds the SDK."""
     path = Path(os.path.abspath(os.path.expanduser(text)))
     try:
         names = sorted(os.listdir(path.parent))
     except (OSError, ValueError):
         return None
-    close = get_close_matches(path.name, names, 1, 0.6)
-    return f"did you mean {path.parent / close[0]}?" if close else None
+    close = (path.parent / name for name in get_close_matches(path.name, names, _SIMILAR, 0.6))
+    found = next((folder for folder in close if os.path.isdir(folder) and not _lacking(vendor, [folder], {})), None)
+    return f"did you mean {found}?" if found is not None else None
 
 
 # -- what is in them --------------------------------------------------------------------------------------------------
@@ -219,13 +222,24 @@ def _lacking_error(
         for group in lacking:
             found = _search(root, group.headers[0]) if group.headers else None
             if found is not None:
-                return SdkError(
-                    message, f"{group.headers[0]} is in {found}: use --sdk {_without_include(found, vendor)}"
-                )
+                return SdkError(message, _remedy_of_found(root, group, found, vendor))
     unreadable = [folder for folder in looked if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK)]
     if unreadable:
         return SdkError(message, f"allow reading and entering {', '.join(unreadable)}")
     return SdkError(message, f"name the folder that holds {_wanted(vendor)} with --sdk{_or_variable(vendor)}")
+
+
+def _remedy_of_found(root: Path, group: Group, folder: str, vendor: Vendor) -> str:
+    """What to do about a header that is in `folder`: name another root, or the header with its folder."""
+    header = group.headers[0]
+    for include in sorted(vendor.sdk.include, key=len, reverse=True):
+        if folder.startswith(f"{root / include}/"):
+            below = os.path.relpath(folder, root / include)
+            others = [f"{below}/{name}" for name in group.headers if _has(folder, name, {})]
+            kept = [name for name in group.headers if not _has(folder, name, {})]
+            written = ", ".join([*others, *kept])
+            return f"{header} is in {folder}: write groups.{group.key}.headers: [{written}] in the vendor file"
+    return f"{header} is in {folder}: use --sdk {_without_include(folder, vendor)}"
 
 
 def _search(root: Path, header: str) -> str | None:

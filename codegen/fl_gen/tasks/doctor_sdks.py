@@ -38,6 +38,7 @@ def sdks(schema_dirs: Sequence[Path]) -> Iterator[Item]:
 
 def _sdk(name: str, vendor: Vendor) -> tuple[Item, SdkLocation | None]:
     from fl_gen.sdk.find import find_sdk
+    from fl_gen.workflow.sdks import installed_title
 
     named = next((variable for variable in vendor.sdk.environment if os.environ.get(variable)), None)
     try:
@@ -51,7 +52,7 @@ def _sdk(name: str, vendor: Vendor) -> tuple[Item, SdkLocation | None]:
         text = f"no {vendor.sdk.name} in {', '.join(places)}"
         return Item(name, "note", text, "", {"sdk": vendor.sdk.name}), None
     groups = ", ".join(location.groups_present)
-    parts = [f"{vendor.sdk.name} {location.version or 'of unknown version'} at {location.root} ({location.origin})"]
+    parts = [f"{installed_title(vendor, location)} ({location.origin})"]
     parts.append(f"has {groups}")
     missing = [f"{group} (no {header})" for group, header in location.groups_missing.items()]
     if missing:

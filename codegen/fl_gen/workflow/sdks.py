@@ -14,6 +14,7 @@ from fl_gen.workflow.request import Request, is_simulated
 if TYPE_CHECKING:
     from fl_gen.schema.catalog import Catalog
     from fl_gen.schema.vendor import Vendor
+    from fl_gen.sdk.find import SdkLocation
 
 _IN_MEMORY = "/__fl_gen_"  # how the paths of files begin that are on no disk
 _DEFINES_ROOT, _DEFINES_HEADER = f"{_IN_MEMORY}defines__", "fl_gen_defines.h"
@@ -118,7 +119,6 @@ def _simulated(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
 
 
 def _installed(request: Request, vendor: Vendor) -> FoundSdk:
-    from fl_gen.render.simsdk import MARKER_FILE
     from fl_gen.sdk.find import find_sdk
 
     found = find_sdk(vendor, [Path(path) for path in request.sdk], os.environ)
@@ -127,12 +127,27 @@ def _installed(request: Request, vendor: Vendor) -> FoundSdk:
         include_dirs=tuple(str(folder) for folder in found.include_dirs),
         memory={},
         version=found.version,
-        simulated=(found.root / MARKER_FILE).is_file(),
-        title=f"{vendor.sdk.name} {found.version or 'of unknown version'} at {found.root}",
+        simulated=any(map(is_test_double, found.roots)),
+        title=installed_title(vendor, found),
         origin=found.origin,
         roots=tuple(str(root) for root in found.roots),
         libraries=found.libraries,
     )
+
+
+def is_test_double(root: Path) -> bool:
+    """Whether the SDK at `root` is a simulated one that was built: it carries a mark."""
+    from fl_gen.render.simsdk import MARKER_FILE
+
+    return (root / MARKER_FILE).is_file()
+
+
+def installed_title(vendor: Vendor, found: SdkLocation) -> str:
+    """What an SDK on the disk is called in every report; a test double never without that word."""
+    name = f"{vendor.sdk.name} {found.version or 'of unknown version'}"
+    if any(map(is_test_double, found.roots)):
+        name = f"simulated {name} (a test double)"
+    return f"{name} at {found.root}"
 
 
 def _missing_group(vendor: Vendor, sdk: FoundSdk, name: str) -> FlGenError:
