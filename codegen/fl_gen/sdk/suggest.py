@@ -22,7 +22,7 @@ T = TypeVar("T")
 _LEAST = 0.6  # below this a name is not like the one asked for
 _MOST = 2  # suggestions shown
 _STEM, _ENDING = 6, 3  # letters that two names share at least, and that one has more, to be one word with an ending
-_SLIP = 0.85  # likeness of spelling from which on it is a slip
+_SLIP = 0.84  # likeness of spelling from which on it is a slip
 _CLOSE = 0.1  # a second one must be about as good as the first
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|unknown class name|no (?:type|member) named) '(?:\w+::)*(\w+)'"

@@ -139,6 +139,24 @@ def test_misspelt_folder(mlu: Vendor, neuware: Tree) -> None:
     assert caught.value.remedy == f"did you mean {root}?"
 
 
+def test_only_a_folder_that_holds_the_sdk_is_meant(mlu: Vendor, tmp_path: Path) -> None:
+    (tmp_path / "nonexistent").mkdir()
+    with pytest.raises(SdkError) as caught:
+        find_sdk(mlu, [tmp_path / "nonexisting"], {})
+    assert caught.value.remedy == "name the folder that holds include/cnrt.h"
+
+
+def test_a_header_below_an_include_folder_is_to_be_written_with_its_folder(mlu: Vendor, neuware: Tree) -> None:
+    root = neuware(headers=())
+    (root / "include" / "cnr").mkdir()
+    (root / "include" / "cnr" / "cnrt.h").write_text((HEADERS / "cnrt.h").read_text())
+    with pytest.raises(SdkError) as caught:
+        find_sdk(mlu, [root], {})
+    assert caught.value.remedy == (
+        f"cnrt.h is in {root}/include/cnr: write groups.runtime.headers: [cnr/cnrt.h] in the vendor file"
+    )
+
+
 def test_symbolic_links(mlu: Vendor, neuware: Tree, tmp_path: Path) -> None:
     root = neuware()
     link = tmp_path / "link"
