@@ -22,7 +22,8 @@ T = TypeVar("T")
 _LEAST = 0.6  # below this a name is not like the one asked for
 _MOST = 2  # suggestions shown
 _STEM, _ENDING = 6, 3  # letters that two names share at least, and that one has more, to be one word with an ending
-_SLIP = 0.84  # likeness of spelling from which on it is a slip
+_SLIP = 0.85  # likeness of spelling from which on it is a slip
+_LETTER = 0.84  # of names that share no words: one letter of a short name
 _CLOSE = 0.1  # a second one must be about as good as the first
 _UNKNOWN = re.compile(
     r"(?:use of undeclared identifier|unknown type name|unknown class name|no (?:type|member) named) '(?:\w+::)*(\w+)'"
@@ -143,7 +144,7 @@ class Suggester:
             return least
         left, right = _pairs(wanted), _pairs(other)
         spelling = 2 * len(left & right) / (len(left) + len(right))
-        if unlike and spelling < _SLIP:
+        if unlike and spelling < _LETTER:
             return least
         # Nearly the same letters: a slip of the finger, whatever the words are.
         return max(least, 0.65 * 2 * shared / max(1, words) + 0.35 * spelling + (0.25 if spelling > _SLIP else 0.0))
