@@ -35,10 +35,20 @@ class FileRecord:
 
 
 @dataclass(frozen=True)
+class OverlayRecord:
+    """A file of a user's own that lay over the shipped ones: `kind` is schema, template or block, `path` is relative to
+    the overlay's folder (for a block with `#` and the block's name behind it)."""
+
+    kind: str
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What one run wrote.
 
-    `inputs` maps what decided the output (schemas, templates, SDK, formatter) to its digest or version.
+    `inputs` maps what decided the output (schemas, templates, SDK, formatter, licence) to its digest or version.
     """
 
     generator: str
@@ -47,10 +57,11 @@ class Manifest:
     sdk: Mapping[str, Any]
     inputs: Mapping[str, str]
     files: Mapping[str, FileRecord] = field(default_factory=dict)
+    overlays: tuple[OverlayRecord, ...] = ()
 
     def to_text(self) -> str:
         """The manifest as JSON with sorted keys and a final newline."""
-        value = {
+        value: dict[str, Any] = {
             "format": FORMAT,
             "generator": self.generator,
             "vendor": self.vendor,
@@ -62,6 +73,8 @@ class Manifest:
                 for path, record in self.files.items()
             },
         }
+        if self.overlays:
+            value["overlays"] = [{"kind": one.kind, "path": one.path, "sha256": one.sha256} for one in self.overlays]
         return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
@@ -134,6 +147,9 @@ def _parse(value: Any) -> Manifest:
         sdk=dict(value["sdk"]),
         inputs={str(key): str(item) for key, item in value["inputs"].items()},
         files=files,
+        overlays=tuple(
+            OverlayRecord(str(one["kind"]), str(one["path"]), str(one["sha256"])) for one in value.get("overlays", ())
+        ),
     )
 
 

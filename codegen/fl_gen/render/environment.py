@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import jinja2
 
 
+SHIPPED = "shipped/"  # how an overlay names a shipped template that it extends, below an overlay of that path
+
+
 class TemplateError(FlGenError):
     """A template that cannot be rendered. Shipped ones never fail; a user's overlay may."""
 
@@ -94,6 +97,9 @@ def _make(roots: Sequence[Path], cache: Path | None) -> jinja2.Environment:
         """Templates of the roots only: a symbolic link may not lead out, and what is not a file is not opened."""
 
         def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+            if template.startswith(SHIPPED):
+                last = jinja2.FileSystemLoader(self.searchpath[-1])
+                return last.get_source(environment, template[len(SHIPPED) :])
             for root in self.searchpath:
                 path = os.path.join(root, *template.split("/"))
                 if os.path.lexists(path):

@@ -114,9 +114,14 @@ def prepare(request: Request) -> Prepared:
     """Render every file of the backend. Nothing is written."""
     from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
     from fl_gen.render.infinitrain import render_infinitrain
+    from fl_gen.render.licence import with_licence
+    from fl_gen.workflow.overlays import overlay_records
 
     resolved = resolve_request(request)
     roots = template_roots(request)
+    schemas = Catalog(request.schema_dirs).files(request.vendor, request.framework)
+    trees = [root / request.framework for root in roots]
+    overlays = overlay_records(request.schema_dirs, trees, request.framework, schemas)
     compiled = request.cache / "templates" if request.cache is not None else None
     if request.formatted:
         styles = [root / request.framework / "clang-format.yaml" for root in roots]
@@ -126,7 +131,8 @@ def prepare(request: Request) -> Prepared:
             rendered = render_infinitrain(resolved.backend, roots, compiled, formatter)
     else:
         rendered = render_infinitrain(resolved.backend, roots, compiled)
-    files, once = rendered.generated, rendered.once
+    files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
+    once = rendered.once
     verified = None
     if request.verify:
         from fl_gen.render.verify import Sources, verify
@@ -145,14 +151,16 @@ def prepare(request: Request) -> Prepared:
             "headers": resolved.backend.sdk.digest,
         },
         inputs={
-            "schemas": _digest_files(Catalog(request.schema_dirs).files(request.vendor, request.framework)),
+            "schemas": _digest_files(schemas),
             "templates": _digest_templates(roots, request.framework),
             "clang-format": PINNED_VERSION if request.formatted else "none",
+            **({"licence": digest(request.licence)} if request.licence is not None else {}),
         },
         files={
             path: FileRecord(digest(text), rendered.sources[path][0], rendered.sources[path][1])
             for path, text in files.items()
         },
+        overlays=overlays,
     )
     return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
 
