@@ -68,29 +68,41 @@ def render_infinitrain(
     while the other half is rendered, and formats them; None leaves them as they are. Raises TemplateError and
     FormatterError.
     """
-    from fl_gen.render.kernels import kernel_files, native_files
-    from fl_gen.render.op_tests import op_test_files
-
     trees = tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
     environment = environment_for(trees, cache)
     context = base_context(backend)
     generated: dict[str, str] = {}
     sources: dict[str, tuple[str, tuple[str, ...]]] = {}
     once: dict[str, str] = {}
-    files = [*tree_files(backend, trees), *kernel_files(backend), *op_test_files(backend)]
-    _require_apart(files)
-    for file in files:
+    for file in generated_files(backend, trees):
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
         generated[file.path] = mark(render_file(environment, merged), file)
         if formatter is not None:
             formatter.add(file.path, generated[file.path])
         sources[file.path] = (file.template, file.nodes)
-    for file in [*once_files(trees), *native_files(backend)]:
+    for file in once_renders(backend, trees):
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
         once[file.path] = render_file(environment, merged)
     if formatter is not None:
         generated = formatter.finish()
     return Rendered(dict(sorted(generated.items())), dict(sorted(once.items())), sources)
+
+
+def generated_files(backend: Backend, trees: Sequence[Path]) -> list[FileRender]:
+    """Every file below generated/<vendor>. Raises TemplateError when two of them do not go together."""
+    from fl_gen.render.kernels import kernel_files
+    from fl_gen.render.op_tests import op_test_files
+
+    files = [*tree_files(backend, trees), *kernel_files(backend), *op_test_files(backend)]
+    _require_apart(files)
+    return files
+
+
+def once_renders(backend: Backend, trees: Sequence[Path]) -> list[FileRender]:
+    """Every file below backends/<vendor> that is made once."""
+    from fl_gen.render.kernels import native_files
+
+    return [*once_files(trees), *native_files(backend)]
 
 
 def base_context(backend: Backend) -> dict[str, Any]:
