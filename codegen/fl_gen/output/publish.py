@@ -321,7 +321,7 @@ def _stage(plan: Plan, stage: Path) -> None:
     target = plan.folder
     stage.mkdir()
     touched = {entry.path for entry in plan.entries if entry.action not in (Action.IDENTICAL, Action.KEPT)}
-    records = record_files(plan.made, plan.bases)
+    records = record_files(plan.made, plan.bases) if plan.made else {}  # a vendor that goes leaves none
     if target.is_dir():
         for root, folders, names in os.walk(target):
             relative = Path(root).relative_to(target)

@@ -106,9 +106,7 @@ def test_foreign_symbolic_link_is_carried_over(tmp_path: Path) -> None:
         ("old\n", {}, Action.STALE),
     ],
 )
-def test_hand_edit_is_told_from_an_update(
-    tmp_path: Path, change: str, files: dict[str, str], action: Action
-) -> None:
+def test_hand_edit_is_told_from_an_update(tmp_path: Path, change: str, files: dict[str, str], action: Action) -> None:
     target = tmp_path / "mlu"
     write(target, {"a.h": "old\n"})
     (target / "a.h").write_bytes(change.encode())
