@@ -9,17 +9,17 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from fl_gen.render.align import align
-from fl_gen.render.environment import FileRender, TemplateError, render_text
-from fl_gen.render.infinitrain import FRAMEWORK, base_context, generated_files, once_renders
+from fl_gen.render.environment import FileRender, TemplateError, render_text, tidied
+from fl_gen.render.infinitrain import FRAMEWORK, MARKED, base_context, generated_files, mark, once_renders
 from fl_gen.render.instrument import traced_environment
 from fl_gen.render.schema_nodes import Node, NodeIndex
 from fl_gen.render.traced_sdk import TracedSdk
-from fl_gen.render.tracing import Origin, Text
+from fl_gen.render.tracing import Origin, Text, plain
 from fl_gen.resolve.model import Backend
 from fl_gen.sdk.items import ProbeReport
 
@@ -30,13 +30,21 @@ CauseKind = Literal["node", "template", "sdk", "formatter", "unknown"]
 class Line:
     """One line of a generated file, counted from 1, and its origins: first that of most of its characters.
 
-    `marker`: no template says it, but fl-gen puts it above every file.
+    `columns` has the origin of each character, empty where the line has only one. `marker`: no template says it, but
+    fl-gen puts it above every file.
     """
 
     number: int
     text: str
     origins: tuple[Origin, ...]
+    columns: tuple[Origin, ...] = ()
     marker: bool = False
+
+    def at(self, column: int) -> Line:
+        """The line as far as its character `column`, from 1, is concerned. Raises IndexError beyond its end."""
+        if not 1 <= column <= max(1, len(self.text)):
+            raise IndexError(f"line {self.number} has {len(self.text)} columns")
+        return replace(self, origins=(self.columns[column - 1],), columns=()) if self.columns else self
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -213,6 +221,7 @@ class SourceMapper:
     roots: Sequence[Path]
     _files: dict[str, FileRender] = field(default_factory=dict, init=False)
     _once: dict[str, FileRender] = field(default_factory=dict, init=False)
+    _last: tuple[FileRender, str] | None = field(default=None, init=False)  # what was rendered last
 
     def __post_init__(self) -> None:
         trees = tuple(root / FRAMEWORK for root in self.roots if (root / FRAMEWORK).is_dir())
@@ -246,9 +255,7 @@ class SourceMapper:
         return self._map(self._once[path], text)
 
     def _map(self, file: FileRender, text: str) -> SourceMap:
-        merged = FileRender(file.template, file.path, {**self._context, **file.context}, file.nodes)
-        self._tracer.reset()
-        raw = render_text(self._environment, merged)
+        raw = self._raw(file)
         if not isinstance(raw, Text):
             raw = Text(raw, ())
         fallback = Origin(file.template, 1)
@@ -269,13 +276,28 @@ class SourceMapper:
             raise TemplateError(f"{name}: no template folder")
         return loader.get_source(self._environment, name)[0].replace("\r\n", "\n")
 
-    def template_path(self, name: str) -> Path:
-        """Where a template was read from."""
-        for root in self.roots:
-            path = root / FRAMEWORK / name
-            if path.is_file():
-                return path
-        raise KeyError(name)
+    def template_file(self, name: str) -> str:
+        """The path of the file that a template was read from."""
+        loader = self._environment.loader
+        found = loader.get_source(self._environment, name)[1] if loader is not None else None
+        return found if found is not None else name
+
+    def text(self, path: str) -> str:
+        """The generated file `path` before it is formatted and gets a licence. KeyError for another path."""
+        file = self._files[path]
+        return mark(tidied(plain(self._raw(file)), file), file)
+
+    def once_text(self, path: str) -> str:
+        """A once-file as it is made. KeyError for another path."""
+        file = self._once[path]
+        return tidied(plain(self._raw(file)), file)
+
+    def _raw(self, file: FileRender) -> str:
+        if self._last is None or self._last[0] is not file:
+            merged = FileRender(file.template, file.path, {**self._context, **file.context}, file.nodes)
+            self._tracer.reset()
+            self._last = (file, render_text(self._environment, merged))
+        return self._last[1]
 
 
 def _lines(raw: Text, final: str, fallback: Origin) -> list[Line]:
@@ -289,20 +311,31 @@ def _lines(raw: Text, final: str, fallback: Origin) -> list[Line]:
     previous = -1  # the last character of `raw` that was met
     body = False  # whether a line of the template has been met
     for number, text in enumerate(final.removesuffix("\n").split("\n"), start=1):
-        own = [place for place in places[start : start + len(text)] if place is not None]
+        found = places[start : start + len(text)]
+        own = [place for place in found if place is not None]
         start += len(text) + 1
         if own:
             counted: dict[Origin, int] = {}
             for place in own:
                 counted[at[place]] = counted.get(at[place], 0) + 1
             order = sorted(counted, key=lambda origin: -counted[origin])
-            lines.append(Line(number, text, tuple(order)))
+            lines.append(Line(number, text, tuple(order), _columns(found, at) if len(order) > 1 else ()))
             previous, body = own[-1], True
-        elif not body and text.strip():
+        elif text.strip() and (not body or MARKED in text):
             lines.append(Line(number, text, (fallback,), marker=True))
         else:
             lines.append(Line(number, text, (_blank(raw, at, previous, first),), marker=not body))
     return lines
+
+
+def _columns(places: Sequence[int | None], at: Sequence[Origin]) -> tuple[Origin, ...]:
+    """The origin of each character of a line; what the formatter put in belongs to what is before it, or behind."""
+    last = at[next(place for place in places if place is not None)]
+    found = []
+    for place in places:
+        last = at[place] if place is not None else last
+        found.append(last)
+    return tuple(found)
 
 
 def _blank(raw: str, at: Sequence[Origin], previous: int, first: int) -> Origin:

@@ -6,6 +6,7 @@ import importlib
 
 # kind -> (module, function that gives the schema's text)
 _KINDS = {
+    "explain": ("fl_gen.report.explain_json", "explain_schema"),
     "sdk-check": ("fl_gen.report.sdk_json", "schema_text"),
     "sdk-diff": ("fl_gen.report.diff_json", "diff_schema"),
     "sdk-dump": ("fl_gen.report.dump_text", "dump_schema"),
