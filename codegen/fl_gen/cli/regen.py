@@ -96,8 +96,8 @@ def regen(
 
         made = [Made(one.request, tuple(one.rendered.files), one.created, one.rendered.watched) for one in outcomes]
         finish(build.files, build.form, made, project.own_files)
-        for one in outcomes:
-            click.echo(build_text(one.request, one.plan, one.created), nl=False)
+        for outcome in outcomes:
+            click.echo(build_text(outcome.request, outcome.plan, outcome.created), nl=False)
         return
     if outcomes:
         click.echo(regen_text(outcomes))

@@ -22,8 +22,8 @@ _LEAST = 2  # vendors that a process must have to be worth its start, a quarter 
 
 @dataclass(frozen=True)
 class Rendered:
-    """What one vendor's tree is to hold, the name of its SDK, the state of all that it was made from, and what of that a
-    build system should watch."""
+    """What one vendor's tree is to hold, the name of its SDK, the state of all that it was made from, and what of that
+    a build system should watch."""
 
     request: Request
     files: dict[str, str]
