@@ -38,7 +38,7 @@ class Project:
     generator: Ref
     framework: Ref
     output: Ref
-    formatter: str
+    formatter: Ref
     licence: Ref | None
     schemas: tuple[Ref, ...]
     templates: tuple[Ref, ...]

@@ -75,7 +75,9 @@ SPEC = Record(
             "the folder that holds generated/ and backends/, relative to this file",
             Ref(".", Location("none")),
         ),
-        "formatter": Field(Choice(FORMATTERS), "what formats the C++", "clang-format"),
+        "formatter": Field(
+            Choice(FORMATTERS, located=True), "what formats the C++", Ref("clang-format", Location("none"))
+        ),
         "licence": Field(
             Nullable(_PATH), "a text file that is put as a comment at the top of every generated file", None
         ),

@@ -137,7 +137,7 @@ def _require_same(file: ProjectFile, request: Request, licence: Path | None) -> 
     if project.framework != request.framework:
         differ("framework", project.framework.location, project.framework, request.framework)
     if (project.formatter != "none") != request.formatted:
-        differ("formatter", None, project.formatter, "clang-format" if request.formatted else "none")
+        differ("formatter", project.formatter.location, project.formatter, "clang-format" if request.formatted else "none")
     for key, have, want in (
         ("schemas", project.schemas, request.schema_dirs),
         ("templates", project.templates, request.template_dirs),

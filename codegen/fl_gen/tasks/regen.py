@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fl_gen.output.manifest import MANIFEST_NAME, load
-from fl_gen.output.plan import Action, Entry, Plan, kind_of
+from fl_gen.output.plan import Action, Entry, Plan, kind_of, signature
 from fl_gen.output.policy import Policy
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import plan_files, require_decided
@@ -91,15 +91,17 @@ def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...
             plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)
             plans.append((request, plan))
         require_decided(plans, policy)
-        # No manifest names itself.
-        whole = [
-            Plan(plan.folder, (*plan.entries, Entry(Action.STALE, MANIFEST_NAME)), {}, seen=plan.seen)
-            for _, plan in plans
-        ]
+        whole = [_with_manifest(plan) for _, plan in plans]
         publish_all(whole)
         for plan in whole:
             _remove_empty(plan.folder)
     return tuple(whole)
+
+
+def _with_manifest(plan: Plan) -> Plan:
+    """The plan with the removal of the manifest, which names all files but itself."""
+    seen = {**plan.seen, MANIFEST_NAME: signature(plan.folder / MANIFEST_NAME)}
+    return Plan(plan.folder, (*plan.entries, Entry(Action.STALE, MANIFEST_NAME)), {}, seen=seen)
 
 
 def _remove_empty(folder: Path) -> None:
