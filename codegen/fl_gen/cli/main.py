@@ -23,10 +23,12 @@ EXIT_INTERRUPTED = 3
 
 # command -> (module, attribute, one line of help). The help is here so that `--help` imports no command.
 COMMANDS = {
+    "adopt": ("fl_gen.cli.adopt", "adopt", "Read a hand-written backend and hold it against a generated one."),
     "check": ("fl_gen.cli.check", "check", "Say whether the tree is what fl-gen makes now; for CI and pre-commit."),
     "init": ("fl_gen.cli.init", "init", "Write fl-gen.yaml, which says what a repository generates."),
     "regen": ("fl_gen.cli.regen", "regen", "Regenerate all vendors of fl-gen.yaml, or none."),
     "backend": ("fl_gen.cli.backend", "backend", "Generate a vendor's backend from the schemas and its SDK."),
+    "diff": ("fl_gen.cli.diff", "diff", "Show what a regenerate would change, and what causes it."),
     "doctor": ("fl_gen.cli.doctor", "doctor", "What is installed and used, and what to do about what is missing."),
     "explain": ("fl_gen.cli.explain", "explain", "Say what made a line of a generated file."),
     "framework": ("fl_gen.cli.framework", "framework", "Hold a framework's schema against its sources."),

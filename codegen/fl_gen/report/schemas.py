@@ -10,6 +10,7 @@ _KINDS = {
     "sdk-check": ("fl_gen.report.sdk_json", "schema_text"),
     "sdk-diff": ("fl_gen.report.diff_json", "diff_schema"),
     "sdk-dump": ("fl_gen.report.dump_text", "dump_schema"),
+    "tree-diff": ("fl_gen.report.tree_diff_json", "tree_diff_schema"),
 }
 REPORT_KINDS = tuple(_KINDS)
 
