@@ -82,13 +82,14 @@ class _Instrument:
     def _output(self, node: nodes.Expr, scope: _Scope) -> nodes.Expr:
         elements = [nodes.Name(name, "load") for name in scope.elements]
         if isinstance(node, nodes.TemplateData):
-            return _filter(_DATA, nodes.Const(self._site(node.lineno, scope, data=node.data)), *elements)
+            data = nodes.Const(self._site(node.lineno, scope, data=node.data))
+            return _at(node, _filter(_DATA, data, *elements))
         site = nodes.Const(self._site(node.lineno, scope, names=_loaded(node)))
-        return _filter(_EMIT, _filter(_BEGIN, site), node, *elements)
+        return _at(node, _filter(_EMIT, _filter(_BEGIN, site), node, *elements))
 
     def _wrapped(self, kind: str, node: nodes.Node, scope: _Scope, targets: tuple[str, ...]) -> tuple[int, nodes.Expr]:
         number = self._site(node.lineno, scope, names=_loaded(node), targets=targets or ("",))
-        return number, _filter(kind, _filter(_BEGIN, nodes.Const(number)), node)
+        return number, _at(node, _filter(kind, _filter(_BEGIN, nodes.Const(number)), node))
 
     def _site(self, line: int, scope: _Scope, **rest: Any) -> int:
         return self._tracer.add(Site(self._template, line, scope.part, deciders=scope.deciders, **rest))
@@ -106,6 +107,12 @@ class _Scope:
 
 def _filter(name: str, node: Any, *arguments: nodes.Node) -> nodes.Filter:
     return nodes.Filter(node, name, [*arguments], [], None, None)
+
+
+def _at(place: nodes.Node, made: nodes.Filter) -> nodes.Filter:
+    """`made` at the line of `place`, so that what goes wrong in it is told there."""
+    made.lineno = place.lineno
+    return made
 
 
 def _loaded(node: nodes.Node) -> tuple[str, ...]:

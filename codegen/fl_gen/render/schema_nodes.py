@@ -185,6 +185,8 @@ class NodeIndex:
         """The nodes that reading `owner.attribute`, which gave `value`, made use of."""
         if isinstance(value, Tagged):
             return (value.node,)
+        if isinstance(value, tuple) and any(isinstance(item, Tagged) for item in value):
+            return tuple(item.node for item in value if isinstance(item, Tagged))
         if isinstance(owner, OpView):
             op = self.of_value(owner)
             kernel = self.of_value(owner.resolved.library) if attribute == "library" else ()

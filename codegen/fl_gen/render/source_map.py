@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from fl_gen.render.tracing import Origin, Text, plain
 from fl_gen.resolve.model import Backend
 from fl_gen.sdk.items import ProbeReport
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 CauseKind = Literal["node", "template", "sdk", "formatter", "unknown"]
 
 
@@ -31,7 +33,8 @@ class Line:
     """One line of a generated file, counted from 1, and its origins: first that of most of its characters.
 
     `columns` has the origin of each character, empty where the line has only one. `marker`: no template says it, but
-    fl-gen puts it above every file.
+    fl-gen puts it above every file. `spelled` are the ops of the file whose names the line has, whoever wrote them: a
+    template that holds the code of an op spells its name itself.
     """
 
     number: int
@@ -39,6 +42,7 @@ class Line:
     origins: tuple[Origin, ...]
     columns: tuple[Origin, ...] = ()
     marker: bool = False
+    spelled: tuple[Node, ...] = ()
 
     def at(self, column: int) -> Line:
         """The line as far as its character `column`, from 1, is concerned. Raises IndexError beyond its end."""
@@ -50,7 +54,7 @@ class Line:
     def nodes(self) -> tuple[Node, ...]:
         """All nodes that the line says something of, those of the places that called a macro included."""
         found = (node for origin in self.origins for place in origin.chain() for node in place.nodes)
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys((*found, *self.spelled)))
 
     @property
     def conditions(self) -> tuple[Node, ...]:
@@ -259,7 +263,7 @@ class SourceMapper:
         if not isinstance(raw, Text):
             raw = Text(raw, ())
         fallback = Origin(file.template, 1)
-        lines = _lines(raw, text, fallback)
+        lines = [self._spelled(line, file) for line in _lines(raw, text, fallback)]
         names = {place.template for line in lines for origin in line.origins for place in origin.chain()}
         nodes: dict[str, Node] = {}
         for line in lines:
@@ -269,6 +273,13 @@ class SourceMapper:
                     nodes.update({inner.key: inner for inner in self.index.below(node)})
         templates = {name: self._source(name) for name in sorted(names)}
         return SourceMap(file.path, file.template, tuple(lines), templates, nodes, file.nodes)
+
+    def _spelled(self, line: Line, file: FileRender) -> Line:
+        """The line with the ops of its file that it names, alone or as an enumerator (`kAddForward`)."""
+        words = [] if line.marker or not file.nodes else dict.fromkeys(_WORD.findall(line.text))
+        keys = (f"ops:{word[len(prefix) :]}" for word in words for prefix in ("", "k") if word.startswith(prefix))
+        ops = [self.index.nodes[f"op:{key[4:]}"] for key in keys if key in file.nodes]
+        return replace(line, spelled=tuple(dict.fromkeys(ops))) if ops else line
 
     def _source(self, name: str) -> str:
         loader = self._environment.loader
@@ -303,14 +314,19 @@ class SourceMapper:
 def _lines(raw: Text, final: str, fallback: Origin) -> list[Line]:
     """The lines of `final` with the origins that `raw`, before it was marked and formatted, has for them."""
     at = _origins(raw, fallback)
-    places = align(raw, final)
+    texts = final.removesuffix("\n").split("\n")
+    head = _head(texts, fallback.template)
+    places = align(raw, "\n".join("" if number in head else text for number, text in enumerate(texts, start=1)))
     known = [place for place in places if place is not None]
     first = known[0] if known else 0
     lines: list[Line] = []
     start = 0
     previous = -1  # the last character of `raw` that was met
-    body = False  # whether a line of the template has been met
-    for number, text in enumerate(final.removesuffix("\n").split("\n"), start=1):
+    for number, text in enumerate(texts, start=1):
+        if number in head:
+            lines.append(Line(number, text, (fallback,), marker=True))
+            start += 1
+            continue
         found = places[start : start + len(text)]
         own = [place for place in found if place is not None]
         start += len(text) + 1
@@ -320,12 +336,18 @@ def _lines(raw: Text, final: str, fallback: Origin) -> list[Line]:
                 counted[at[place]] = counted.get(at[place], 0) + 1
             order = sorted(counted, key=lambda origin: -counted[origin])
             lines.append(Line(number, text, tuple(order), _columns(found, at) if len(order) > 1 else ()))
-            previous, body = own[-1], True
-        elif text.strip() and (not body or MARKED in text):
-            lines.append(Line(number, text, (fallback,), marker=True))
+            previous = own[-1]
         else:
-            lines.append(Line(number, text, (_blank(raw, at, previous, first),), marker=not body))
+            lines.append(Line(number, text, (_blank(raw, at, previous, first),)))
     return lines
+
+
+def _head(texts: Sequence[str], template: str) -> range:
+    """The numbers of the lines that stand above what the template made: a licence, what made the file, and a blank."""
+    wanted = f"{MARKED} {FRAMEWORK}/{template};"
+    last = next((number for number, text in enumerate(texts, start=1) if wanted in text), 0)
+    first = 2 if texts[0].startswith("#!") else 1
+    return range(first, last + 2 if first == 1 and not any(texts[last : last + 1]) else last + 1) if last else range(0)
 
 
 def _columns(places: Sequence[int | None], at: Sequence[Origin]) -> tuple[Origin, ...]:
