@@ -32,7 +32,7 @@ from fl_gen.tasks.tree_diff_causes import (
 )
 from fl_gen.tasks.tree_diff_git import Revision, RevisionError, find_revision, last_commit, top_of
 from fl_gen.tasks.tree_diff_hunks import Part, lines_of, parts_of
-from fl_gen.tasks.tree_diff_sides import Child, Job, Side, attempt, make_side
+from fl_gen.tasks.tree_diff_sides import Child, Job, Side, attempt, make_side, maps_of
 from fl_gen.tasks.tree_diff_values import CauseKind, Certainty, Status, TreeDiff, VendorSide
 from fl_gen.workflow.generate import plan_files
 from fl_gen.workflow.request import Request, is_simulated
@@ -105,7 +105,7 @@ def _compare(builder: Builder, jobs: tuple[Job, Job], old: Side, new: Side, fold
     """Both sides of one vendor, rendered."""
     inputs = changed_inputs(old, new)
     changed = [path for path in sorted({*old.files, *new.files}) if old.files.get(path) != new.files.get(path)]
-    finder = Attribution(inputs, _variants(inputs, jobs, folder) if changed else {}).of_part
+    finder = _attribution(inputs, jobs, changed, folder).of_part
     for path in changed:
         before, after = old.files.get(path), new.files.get(path)
         status: Status = "created" if before is None else "removed" if after is None else "changed"
@@ -137,6 +137,18 @@ def _whole(builder: Builder, side: Side, status: Status, name: str) -> None:
         texts = (None, side.files[path]) if status == "created" else (side.files[path], None)
         builder.file(side.vendor, path, status, side.sources[path][0], texts, lambda *_: ([suspect], "exact"))
     builder.vendor(VendorSide(side.vendor, None if status == "created" else side.sdk, side.sdk, 0, word))
+
+
+def _attribution(inputs: Inputs, jobs: tuple[Job, Job], paths: list[str], folder: Path) -> Attribution:
+    """Who tells the causes of the files `paths` apart; with one suspect there is nothing to tell."""
+    if not paths or sum(map(len, inputs.by_kind.values())) < 2:
+        return Attribution(inputs, {}, ({}, {}))
+    texts = [{path: side.files[path] for path in paths if path in side.files} for side in (inputs.old, inputs.new)]
+    with Child([replace(jobs[0], texts=texts[0])]) as child:
+        after = maps_of(jobs[1].request, texts[1])
+        before = child.result()[0]
+    maps = ({} if isinstance(before, str) else before, after)
+    return Attribution(inputs, _variants(inputs, jobs, folder), maps)
 
 
 def _variants(inputs: Inputs, jobs: tuple[Job, Job], folder: Path) -> dict[CauseKind, Side | None]:
@@ -217,8 +229,8 @@ def _disk(builder: Builder, scope: Scope, request: Request, folder: Path) -> Non
             note = "what made the tree on the disk is not at hand: causes are known by their kind only"
         else:
             inputs = changed_inputs(recorded.side, new)
-            variants = _variants(inputs, (recorded.job, Job(request)), folder) if changed else {}
-            find = Attribution(inputs, variants).of_part
+            paths = [entry.path for entry in changed]
+            find = _attribution(inputs, (recorded.job, Job(request)), paths, folder).of_part
             _meanings(builder, inputs)
     else:
         find = _always([])

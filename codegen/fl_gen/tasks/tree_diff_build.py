@@ -83,7 +83,7 @@ class Builder:
         note: str | None = None,
     ) -> None:
         """Add a file that is not the same: its text on both sides, and who finds the suspects of a hunk."""
-        hunks = []
+        hunks: list[Hunk] = []
         added = removed = 0
         for part in parts_of(lines_of(texts[0]), lines_of(texts[1])):
             suspects, certainty = find(path, part)

@@ -1,8 +1,9 @@
 """Which change of the input is behind a changed line, and what it means for the binary interface.
 
 Kinds of input (schemas, templates, SDK, formatter, ...) are told apart by rendering the old side with one kind of the
-new one at a time. Within a kind with several changes the hunk is laid against each of them: the words that came and
-went, the entry that it is in, the template that made the file. That is called likely, not exact.
+new one at a time. Within a kind with several changes the source maps of both sides say which of them the lines were
+made from. Where these have no answer the hunk is laid against each change: the words that came and went, the entry that
+it is in, the template that made the file. That is called likely, not exact.
 """
 
 from __future__ import annotations
@@ -10,13 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fl_gen.tasks.tree_diff_hunks import Part, lines_of, parts_of, touches
 from fl_gen.tasks.tree_diff_nodes import NodeChange, node_changes
 from fl_gen.tasks.tree_diff_sides import Fact, Side, uses
 from fl_gen.tasks.tree_diff_values import CauseKind, Certainty, Effect, Meaning
 
+if TYPE_CHECKING:
+    from fl_gen.render.schema_nodes import Node
+    from fl_gen.render.source_map import SourceMap
+
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+
+
+_NEAR = 12  # lines below the beginning of a node in which a change is taken for one of it
 
 
 @dataclass(frozen=True)
@@ -91,16 +100,26 @@ def _first_difference(before: bytes, after: bytes) -> tuple[int, frozenset[str]]
 # -- hunks ------------------------------------------------------------------------------------------------------------
 
 
-class Attribution:
-    """Finds the suspects of hunks of one vendor. `variants` are the old side with one kind of new input each."""
+Maps = tuple[Mapping[str, "SourceMap"], Mapping[str, "SourceMap"]]
 
-    def __init__(self, inputs: Inputs, variants: Mapping[CauseKind, Side | None]) -> None:
+
+class Attribution:
+    """Finds the suspects of hunks of one vendor.
+
+    `variants` are the old side with one kind of new input each, `maps` the source maps of the changed files.
+    """
+
+    def __init__(self, inputs: Inputs, variants: Mapping[CauseKind, Side | None], maps: Maps) -> None:
         self._inputs = inputs
         self._variants = variants
+        self._maps = maps
 
     def of_part(self, path: str, part: Part) -> tuple[list[Suspect], Certainty]:
         """The suspects of one hunk of a file that both sides have, or that one of them has."""
         kinds, certain = self._kinds(path, part)
+        mapped = [one for one in self._mapped(path, part) if one.kind in kinds]
+        if mapped and certain and {one.kind for one in mapped} == set(kinds):
+            return mapped, "exact"
         found: list[Suspect] = []
         certainty: Certainty = "exact" if certain else "one-of"
         for kind in kinds:
@@ -150,6 +169,39 @@ class Attribution:
         chosen = [one for one, score in scores.items() if score == best]
         return chosen, "likely" if len(chosen) < len(suspects) else "one-of"
 
+    def _mapped(self, path: str, part: Part) -> list[Suspect]:
+        """What the source maps say."""
+        from fl_gen.render.source_map import Hunk, causes
+
+        old, new = (maps.get(path) for maps in self._maps)
+        if old is None and new is None:
+            return []
+        hunk = Hunk(part.old[0] + 1, part.old[1] + 1, part.new[0] + 1, part.new[1] + 1)
+        found: dict[Suspect, None] = {}
+        for cause in causes(old, new, hunk):
+            if cause.kind == "node" and cause.node is not None:
+                found.update(dict.fromkeys(self._by_node(cause.node)))
+            elif cause.kind == "template":
+                found.update({one: None for one, name in self._inputs.templates.items() if name == cause.name})
+            elif cause.kind == "sdk":
+                api = [one for one, node in self._inputs.nodes.items() if node.file.endswith("/api.yaml")]
+                found.update(dict.fromkeys(self._inputs.by_kind.get("sdk", api)))
+        return list(found)
+
+    def _by_node(self, node: Node) -> list[Suspect]:
+        """The changes of a node, in it, or that it is in."""
+        path = node.path
+        found = [one for one, change in self._inputs.nodes.items() if change.path and _nested(change.path, path)]
+        if found:
+            return found
+        file, line = node.location.file.replace("\\", "/"), node.location.line
+        near = [
+            (abs(change.line - line), position, one)
+            for position, (one, change) in enumerate(self._inputs.nodes.items())
+            if file.endswith(change.file) and 0 <= change.line - line <= _NEAR
+        ]
+        return [min(near)[2]] if near else []
+
     def _used_templates(self, path: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
         for side in (self._inputs.old, self._inputs.new):
@@ -180,6 +232,10 @@ class Attribution:
     def _enclosing(self, path: str, part: Part, name: str) -> bool:
         lines = lines_of(self._inputs.new.files.get(path))
         return any(name in line for line in lines[max(0, part.new[0] - 40) : part.new[0]])
+
+
+def _nested(one: str, other: str) -> bool:
+    return one == other or one.startswith((other + ".", other + "[")) or other.startswith((one + ".", one + "["))
 
 
 def same_but_blanks(part: Part) -> bool:

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from fl_gen.workflow.generate import prepare, template_roots
 from fl_gen.workflow.request import Request, is_simulated
 
 if TYPE_CHECKING:
+    from fl_gen.render.source_map import SourceMap
     from fl_gen.resolve.model import Backend
 
 Fact = tuple[str, str]  # (sort, name), such as ("kernel", "AddForward")
@@ -52,10 +53,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Job:
-    """A request, and the folder with the shipped schemas and templates to use; None is fl-gen's own."""
+    """A request, and the folder with the shipped schemas and templates to use; None is fl-gen's own.
+
+    With `texts` (path -> text) source maps of these files are asked for, not a side.
+    """
 
     request: Request
     data: Path | None = None
+    texts: Mapping[str, str] | None = None
 
 
 def make_side(request: Request) -> Side:
@@ -126,7 +131,7 @@ def _schemas(request: Request) -> dict[str, bytes]:
         paths += [] if own is None else [own]
         # A base's prototypes come with its vendor file.
         paths += [path.with_name("api.yaml") for path in paths if path.parent.parent.name == "bases"]
-    found = {}
+    found: dict[str, bytes] = {}
     for path in paths:
         for folder in catalog.folders:
             if path.is_file() and path.is_relative_to(folder):
@@ -144,6 +149,24 @@ def _templates(request: Request) -> dict[str, bytes]:
             name = path.relative_to(tree).as_posix()
             found[f"shipped/{name}" if name in found else name] = path.read_bytes().replace(b"\r\n", b"\n")
     return found
+
+
+def maps_of(request: Request, texts: Mapping[str, str]) -> dict[str, SourceMap]:
+    """The source maps of generated files, by path; none where there is no telling."""
+    from fl_gen.render.source_map import SourceMapper
+    from fl_gen.workflow.generate import resolve_request
+
+    try:
+        resolved = resolve_request(request)
+        mapper = SourceMapper(resolved.backend, resolved.report, template_roots(request))
+        known = set(mapper.paths)
+        found = {path: mapper.map(path, text) for path, text in texts.items() if path in known}
+    except FlGenError:
+        return {}
+    # The origins of single characters are many, and nobody asks for them here.
+    return {
+        path: replace(one, lines=tuple(replace(line, columns=()) for line in one.lines)) for path, one in found.items()
+    }
 
 
 # -- in a process of its own ------------------------------------------------------------------------------------------
@@ -168,16 +191,16 @@ class Child:
             self._process.stdin.write(pickle.dumps(tuple(jobs)))
             self._process.stdin.close()
 
-    def result(self) -> list[Side | str]:
-        """A side, or the message that says why there is none, for each job."""
+    def result(self) -> list[Any]:
+        """A side (maps, where texts were given), or the message that says why there is none, for each job."""
         assert self._process.stdout is not None
-        answer = self._process.stdout.read()
+        answer = self._process.stdout.read()  # all of it, before the process is waited for
         code = self._process.wait()
         if code != 0:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             return [f"the process that rendered this {how}\n  = run it again"] * self._count
-        sides: list[Side | str] = pickle.loads(answer)
-        return sides
+        results: list[Any] = pickle.loads(answer)
+        return results
 
     def __enter__(self) -> Child:
         return self
@@ -200,10 +223,10 @@ def child() -> None:
         jobs: tuple[Job, ...] = pickle.load(sys.stdin.buffer)
     except EOFError:
         sys.exit(1)  # who started this one was ended before it could ask
-    results: list[Side | str] = []
+    results: list[Any] = []
     for job in jobs:
         use_data_dir(job.data)
-        results.append(attempt(job.request))
+        results.append(attempt(job.request) if job.texts is None else maps_of(job.request, job.texts))
     with contextlib.suppress(OSError), os.fdopen(answer, "wb") as stream:  # an error: nobody waits for it any more
         pickle.dump(results, stream)
 
