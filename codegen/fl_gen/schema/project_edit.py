@@ -166,6 +166,6 @@ def _list(words: Sequence[str]) -> str:
 
 def _word(text: str) -> str:
     """A text as YAML: plain when it cannot be read in another way."""
-    if _PLAIN.fullmatch(text) and text not in ("null", "true", "false", "yes", "no", "on", "off"):
+    if _PLAIN.fullmatch(text) and text.lower() not in ("null", "true", "false", "yes", "no", "on", "off"):
         return text
     return "'" + text.replace("'", "''") + "'"
