@@ -101,7 +101,7 @@ def meaning(cause: Cause) -> str:
 
 def _meanings(effect: str, of: list[Meaning]) -> str:
     if effect == "text only":
-        return "text only: kernels, methods and calls are the same"
+        return "text only: no kernel, method or call of the models is another one"
     if effect == "not known":
         return "not known: there is no model of the old side"
     first = of[0]

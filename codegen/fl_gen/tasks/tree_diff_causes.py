@@ -257,6 +257,7 @@ _EFFECTS: Mapping[tuple[str, str], Effect] = {
     ("call", "changed"): "call replaced",
     ("strategy", "changed"): "strategy changed",
     ("instead", "changed"): "strategy changed",
+    ("dtypes", "changed"): "dtypes changed",
     ("type", "changed"): "type changed",
     ("type", "added"): "type changed",
     ("type", "removed"): "type changed",
@@ -331,7 +332,7 @@ def _explains(node: NodeChange, event: Event) -> bool:
     if "/ops/" in node.file:
         if node.path == "":  # the whole file came or went
             return sort == "kernel" and event.effect in ("kernel added", "kernel removed")
-        return sort in ("kernel", "strategy") and node.subject == name
+        return sort in ("kernel", "strategy", "dtypes") and node.subject == name
     head = re.split(r"[.\[]", node.path)[0]
     sorts = {
         "bindings": ("call", "instead"),

@@ -90,6 +90,7 @@ def facts_of(backend: Backend) -> dict[Fact, str]:
     for item in backend.ops:
         facts["kernel", item.name] = f"{item.op.returns} {item.name}({', '.join(one.type for one in item.op.params)})"
         facts["strategy", item.name] = item.strategy
+        facts["dtypes", item.name] = ", ".join(item.op.dtypes)
     for cls in backend.framework.interface.classes:
         for method in cls.methods:
             inside = ", ".join(one.type for one in method.params)

@@ -24,6 +24,7 @@ Effect = Literal[
     "call added",
     "call removed",
     "strategy changed",
+    "dtypes changed",
     "type changed",
     "constant changed",
     "file added",
