@@ -30,6 +30,8 @@
 
 # What the build runs behind fl-gen where the generator of build files cannot start CMake by itself in the middle.
 if(CMAKE_SCRIPT_MODE_FILE)
+  # CMake adds what a depfile says to what it said before. An input that is gone would start fl-gen for ever.
+  file(REMOVE "${FL_GEN_KNOWN_INPUTS}")
   file(LOCK "${FL_GEN_BINARY_DIR}/CMakeFiles/fl-gen.lock")
   file(READ "${FL_GEN_LIST}" _now)
   file(READ "${FL_GEN_LIST}.configured" _configured)
@@ -125,7 +127,9 @@ function(fl_gen_backend)
     # Ninja keeps the time stamps of what did not change. Make would touch every one of them.
     set(byproducts BYPRODUCTS "${state}.outputs" ${text})
   else()
-    set(behind COMMAND "${CMAKE_COMMAND}" "-DFL_GEN_LIST=${state}.outputs" "-DFL_GEN_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
+    set(behind COMMAND "${CMAKE_COMMAND}" "-DFL_GEN_LIST=${state}.outputs"
+      "-DFL_GEN_KNOWN_INPUTS=${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/compiler_depend.internal"
+      "-DFL_GEN_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
       "-DFL_GEN_BINARY_DIR=${CMAKE_BINARY_DIR}" -P "${_FL_GEN_MODULE}")
   endif()
   add_custom_command(
