@@ -60,6 +60,10 @@ class Node:
         """Tells it from every other node of a backend, in the same way before and after a change."""
         return f"{self.kind}:{self.path}"
 
+    def inner(self, name: str) -> str:
+        """The key of its field `name`."""
+        return f"{self.kind}:{self.path}.{name}" if self.path else f"{self.kind}:{name}"
+
     @property
     def sdk_digest(self) -> str:
         """A SHA-256 of what the SDK declares for it, without the places."""
@@ -202,7 +206,7 @@ class NodeIndex:
             return ()
         found: list[Node] = []
         for name in names:
-            key = f"{known[0].key}.{name}"
+            key = known[0].inner(name)
             members = [inner for inner in self.below(known[0]) if inner.key.startswith(f"{key}[")]
             found += members or ([self.nodes[key]] if key in self.nodes else [])
         return (*found, *known[1:]) if found else known
@@ -278,6 +282,9 @@ class NodeIndex:
         root = self._add("vendor", "", vendor, "")
         self.register(vendor, root)
         self.register(vendor.name, self._field(root, "vendor", vendor.name))
+        for item in fields(vendor):
+            if isinstance(getattr(vendor, item.name), str):
+                self._field(root, item.name, getattr(vendor, item.name))
         for name in ("sdk", "groups", "device_compiler", "workarounds", "kernels"):
             self._walk(getattr(vendor, name), "vendor", name)
         for name, group in vendor.groups.items():

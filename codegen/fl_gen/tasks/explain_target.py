@@ -54,6 +54,8 @@ def parse_target(text: str) -> Target:
     found = _PLACE.fullmatch(text)
     if "\0" in text:
         raise ExplainError(f"{quote(text)}: a path cannot hold the character NUL")
+    if not text:
+        raise ExplainError("the path is empty: name a file")
     if found is None or os.path.lexists(text):
         return Target(Path(text))
     line = int(found["line"])
