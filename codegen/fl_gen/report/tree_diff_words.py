@@ -92,6 +92,8 @@ def meaning(cause: Cause) -> str:
     if not cause.meanings:
         return ""
     sorts = Counter(one.effect for one in cause.meanings)
+    if cause.kind == "hand-edit":
+        return "not known: no model has what a person wrote"
     parts = []
     for effect in sorts:
         of = [one for one in cause.meanings if one.effect == effect]

@@ -238,10 +238,29 @@ def _disk(builder: Builder, scope: Scope, request: Request, folder: Path) -> Non
         _disk_file(builder, request, entry.path, entry.action, new, manifest, recorded, find)
     if plan.paths(Action.UPDATE, Action.CREATE).count(MANIFEST_NAME):
         status: Status = "created" if manifest is None else "changed"
-        text = "the record of what made the tree"
+        text = _record_note(manifest, new)
         builder.file(request.vendor, MANIFEST_NAME, status, None, (None, None), find, text)
     same = len(plan.paths(Action.IDENTICAL))
-    builder.vendor(VendorSide(request.vendor, _sdk_words(manifest), new.sdk, same, note))
+    builder.vendor(VendorSide(request.vendor, _sdk_before(manifest, new), new.sdk, same, note))
+
+
+def _sdk_before(manifest: Manifest | None, new: Side) -> str | None:
+    if manifest is not None and dict(manifest.sdk) == json.loads(new.record)["sdk"]:
+        return new.sdk
+    return _sdk_words(manifest)
+
+
+def _record_note(manifest: Manifest | None, new: Side) -> str:
+    """What of the manifest is another."""
+    text = "the record of what made the tree"
+    if manifest is None:
+        return text
+    now = json.loads(new.record)
+    keys = sorted({*manifest.inputs, *now["inputs"]})
+    names = [key for key in keys if manifest.inputs.get(key) != now["inputs"].get(key)]
+    names += ["SDK"] if dict(manifest.sdk) != now["sdk"] else []
+    names += ["generator"] if manifest.generator != now["generator"] else []
+    return f"{text}: {', '.join(names)}" if names else text
 
 
 def _sdk_words(manifest: Manifest | None) -> str | None:

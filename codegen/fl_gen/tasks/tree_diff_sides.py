@@ -47,7 +47,7 @@ class Side:
     sdk_digest: str
     formatter: str
     licence: str | None
-    native: bytes
+    native: tuple[tuple[str, str], ...]  # hand-written kernels: op and file
     record: str  # the text of the manifest
 
 
@@ -67,7 +67,6 @@ def make_side(request: Request) -> Side:
     """Render one vendor in this process, with fl-gen's own data. Raises FlGenError."""
     prepared = prepare(request)
     backend = prepared.resolved.backend
-    listing = request.backends / "kernels.yaml"
     return Side(
         vendor=request.vendor,
         files={path: text for path, text in prepared.files.items() if path != MANIFEST_NAME},
@@ -79,7 +78,7 @@ def make_side(request: Request) -> Side:
         sdk_digest=backend.sdk.digest,
         formatter=prepared.manifest.inputs.get("clang-format", "none"),
         licence=request.licence,
-        native=listing.read_bytes() if listing.is_file() else b"",
+        native=tuple((one.name, one.native.file) for one in backend.ops if one.native is not None),
         record=prepared.files[MANIFEST_NAME],
     )
 
