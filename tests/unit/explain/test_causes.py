@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import pickle
 import shutil
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -148,3 +150,31 @@ def test_digests_name_every_source() -> None:
 @pytest.mark.parametrize("hunk", [Hunk(1, 1, 1, 1), Hunk(0, 0, 0, 0), Hunk(10**6, 10**6, 10**6, 10**6)])
 def test_an_impossible_hunk_has_an_unknown_cause(hunk: Hunk) -> None:
     assert [cause.kind for cause in causes(before(COMMON), before(COMMON), hunk)] in (["unknown"], ["formatter"])
+
+
+def test_what_the_sdk_declares_otherwise() -> None:
+    """The schema is the same, and so is the call: only the header says something else."""
+    old = before(COMMON)
+    key = "binding:bindings.memory.alloc[0]"
+    node = old.nodes[key]
+    (use, *rest) = [one for one in node.declarations if one.signature]
+    other = replace(node, declarations=(replace(use, signature=use.signature + " noexcept"), *rest))
+    new = replace(old, nodes={**old.nodes, key: other})
+    number = next(line.number for line in old.lines if "mcMalloc(" in line.text)
+    (cause,) = causes(old, new, Hunk(number, number + 1, number, number + 1))
+    assert (cause.kind, cause.name, cause.node) == ("sdk", key, other)
+    moved = replace(node, declarations=tuple(replace(one, line=one.line + 7) for one in node.declarations))
+    new = replace(old, nodes={**old.nodes, key: moved})
+    assert causes(old, new, Hunk(number, number + 1, number, number + 1))[0].kind != "sdk"
+
+
+def test_a_map_survives_a_way_to_another_process() -> None:
+    """Nodes and origins are compared by identity, which a copy must keep among its own."""
+    old = before(WRAPPERS)
+    copy = pickle.loads(pickle.dumps(old))
+    number = next(line.number for line in old.lines if "DataType::kFLOAT32" in line.text)
+    hunk = Hunk(number, number + 1, number, number + 1)
+    assert copy.digests == old.digests
+    assert [node.key for node in copy.line(number).nodes] == [node.key for node in old.line(number).nodes]
+    assert [node.key for node in copy.line(number).conditions] == [node.key for node in old.line(number).conditions]
+    assert [cause.kind for cause in causes(old, copy, hunk)] == ["formatter"]

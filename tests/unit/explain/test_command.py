@@ -244,3 +244,38 @@ def test_a_project_says_what_a_tree_was_made_from(run: Run, tmp_path: Path) -> N
     assert head.index("template") >= 2
     (tmp_path / "p" / "fl-gen.yaml").unlink()
     assert "this tree is made with overlays" in refused(run("explain", f"{file}:{number}"))
+
+
+def test_a_project_that_does_not_make_the_tree(run: Run, base: Path, tmp_path: Path) -> None:
+    (tmp_path / "fl-gen.yaml").write_text(
+        "schema: 1\ngenerator: 0.1.0\nframework: infinitrain\noutput: .\nvendors:\n  mlu: {sdk: sim}\n",
+        encoding="utf-8",
+    )
+    error = refused(run("explain", "--config", "fl-gen.yaml", base / "generated" / "mlu" / DEVICE))
+    assert f"fl-gen.yaml: this project does not make {base / 'generated' / 'mlu'}" in error
+
+
+def test_a_real_sdk_that_is_not_here(run: Run, tree: Path) -> None:
+    manifest = tree / "generated" / "mlu" / "manifest.json"
+    value = json.loads(manifest.read_text(encoding="utf-8"))
+    value["sdk"]["simulated"] = False
+    manifest.write_text(json.dumps(value), encoding="utf-8")
+    assert "--sdk" in refused(run("explain", tree / "generated" / "mlu" / DEVICE))
+    assert explained(run, tree / "generated" / "mlu" / DEVICE, "--sdk", "sim")["state"] == "current"
+
+
+def test_a_file_that_is_made_no_more(run: Run, tree: Path) -> None:
+    manifest = tree / "generated" / "mlu" / "manifest.json"
+    value = json.loads(manifest.read_text(encoding="utf-8"))
+    value["files"]["src/old.cc"] = value["files"][DEVICE]
+    manifest.write_text(json.dumps(value), encoding="utf-8")
+    (tree / "generated" / "mlu" / "src" / "old.cc").write_text("x\n", encoding="utf-8")
+    assert "fl-gen makes this file no more" in refused(run("explain", tree / "generated" / "mlu" / "src" / "old.cc:1"))
+
+
+def test_a_damaged_manifest(run: Run, tree: Path) -> None:
+    (tree / "generated" / "mlu" / "manifest.json").write_text("{", encoding="utf-8")
+    assert "the manifest is damaged" in refused(run("explain", tree / "generated" / "mlu" / DEVICE))
+    (tree / "manifest.json").write_text("{}", encoding="utf-8")
+    (tree / "x.txt").write_text("x", encoding="utf-8")
+    assert "this is not a file of fl-gen's" in refused(run("explain", tree / "x.txt"))
