@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fl_gen import __version__
 from fl_gen.render.simapi import load_api
 from fl_gen.render.simheaders import render_headers
 from fl_gen.schema.catalog import Catalog
@@ -77,11 +78,14 @@ class Build:
         done = run(["cmake", *arguments], cwd=self.root, env=environment(PYTHONPATH=str(self.tool / "codegen")))
         return done.returncode, done.stdout + done.stderr
 
-    def configure(self) -> str:
-        code, text = self.cmake(
+    def try_configure(self) -> tuple[int, str]:
+        return self.cmake(
             *("-G", GENERATORS[self.generator], "-S", "project", "-B", "build", "-DCMAKE_BUILD_TYPE=Debug"),
             *(f"-DCMAKE_MODULE_PATH={self.tool / 'cmake'}", f"-DFL_GEN_COMMAND={sys.executable};-m;fl_gen"),
         )
+
+    def configure(self) -> str:
+        code, text = self.try_configure()
         assert code == 0, text
         return text
 
@@ -100,7 +104,7 @@ class Build:
         """A build now does nothing at all."""
         before = self.times()
         text = self.run()
-        assert "fl-gen" not in text.replace("Built target fl_gen_mlu", ""), text
+        assert "fl-gen: " not in text, text
         assert "Building" not in text
         assert "Re-running" not in text
         assert self.times() == before
@@ -126,7 +130,7 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
     for program in ("cmake", request.param, "g++"):
         if shutil.which(program, path=environment()["PATH"]) is None:
             missing(program)
-    return Build(tmp_path / (NAME if request.param == "ninja" else "a ünï (côdé)x"), request.param)
+    return Build(tmp_path / NAME, request.param)
 
 
 def append(path: Path, text: str) -> None:
@@ -213,18 +217,48 @@ def test_a_build_stops_with_fl_gens_own_words(build: Build) -> None:
 
 
 def test_two_vendors_at_a_time(build: Build) -> None:
-    text = "".join(f"fl_gen_backend(VENDOR {vendor} SDK sim OUTPUT out)\n" for vendor in ("mlu", "maca"))
-    (build.project / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.28)\nproject(two LANGUAGES NONE)\ninclude(FlGen)\n" + text
+    """Into one folder, one of them as a project file says."""
+    out = build.root / "out"
+    out.mkdir()
+    (out / "fl-gen.yaml").write_text(
+        f"schema: 1\ngenerator: {__version__}\nframework: infinitrain\nvendors:\n  maca: {{sdk: sim}}\n"
     )
-    build.configure()
+    (build.project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.28)\nproject(two LANGUAGES NONE)\ninclude(FlGen)\n"
+        "fl_gen_backend(VENDOR mlu SDK sim OUTPUT ../out)\n"
+        "fl_gen_backend(VENDOR maca CONFIG ../out/fl-gen.yaml TARGET code)\n"
+        'message(STATUS "made: ${code_DIR}, ${fl_gen_mlu_DIR}")\n'
+    )
+    assert f"made: {out}/generated/maca, {out}/generated/mlu" in build.configure()
     build.run()
     for vendor in ("mlu", "maca"):
-        assert (build.build / "out/generated" / vendor / "manifest.json").is_file()
-        assert (build.build / "out/backends" / vendor / "kernels.yaml").is_file()
-    assert not list((build.build / "out").rglob("*.fl-gen-*"))
+        assert (out / "generated" / vendor / "manifest.json").is_file()
+        assert (out / "backends" / vendor / "kernels.yaml").is_file()
+    assert not list(out.rglob("*.fl-gen-*"))
     build.idle()
-    os.utime(build.build / "out/backends/maca/kernels.yaml")
-    text = build.run()
-    assert "fl-gen: maca" in text
-    assert "fl-gen: mlu" not in text
+    for path in ("backends/maca/kernels.yaml", "fl-gen.yaml"):
+        os.utime(out / path)
+        text = build.run()
+        assert "fl-gen: maca" in text
+        assert "fl-gen: mlu" not in text
+        build.idle()
+
+
+@pytest.mark.parametrize("build", ["ninja"], indirect=True)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("SDK sim", "fl_gen_backend: VENDOR is missing"),
+        ("SOURCES x VENDOR mlu SDK sim", "fl_gen_backend: what is SOURCES;x?"),
+        ("VENDOR mlu SDK sim OUTPUT", "fl_gen_backend: OUTPUT needs a value"),
+        ("VENDOR mlu CONFIG fl-gen.yaml SDK sim", "fl_gen_backend: SDK is what fl-gen.yaml says"),
+        ("VENDOR mli SDK sim", "there is no vendor 'mli' in"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(build: Build, call: str, message: str) -> None:
+    (build.project / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.28)\nproject(wrong LANGUAGES NONE)\ninclude(FlGen)\nfl_gen_backend({call})\n"
+    )
+    code, text = build.try_configure()
+    assert code != 0
+    assert message in " ".join(text.split())

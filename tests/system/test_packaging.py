@@ -62,6 +62,7 @@ def test_the_package_holds_what_it_needs_and_nothing_of_the_tests(venv: Path, tm
         "schemas/runtime.yaml",
         "templates/infinitrain/CMakeLists.txt.j2",
         "simulator/include/fl_sim/engine.h",
+        "cmake/FlGen.cmake",
     ):
         assert (data / path).is_file(), path
     assert (package / "py.typed").is_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +12,20 @@ from typing import Any, TypeVar
 
 import click
 
-from fl_gen.cli.options import FILE
+from fl_gen.cli.options import FolderPath
 from fl_gen.output.depfile import BuildFiles
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _STARTED = time.time_ns()  # this module is imported before anything is read
+
+
+class BuildFile(FolderPath):
+    """A file that a build finds again by its name, so none of the streams."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if os.fspath(value) in ("", "-"):
+            self.fail("name a file that the build can find again", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,9 @@ class BuildOptions:
         """Raise UsageError if `option`, with which nothing is written, is combined with an option of a build."""
         if self.files.wanted or self.list_outputs:
             raise click.UsageError(f"{option} cannot be combined with --depfile, --stamp, --outputs or --list-outputs")
+
+
+_FILE = BuildFile()
 
 
 def build_options(function: Function) -> Function:
@@ -51,9 +64,9 @@ def build_options(function: Function) -> Function:
         return function(*arguments, build=BuildOptions(files, list_outputs, list_format), **others)
 
     options = (
-        click.option("--depfile", type=FILE, help="Write all inputs to this file, for Make and Ninja. Needs --stamp."),
-        click.option("--stamp", type=FILE, help="Touch this file after the run succeeded, and print only changes."),
-        click.option("--outputs", type=FILE, help="Write the list of generated files to this file when it changed."),
+        click.option("--depfile", type=_FILE, help="Write all inputs to this file, for Make and Ninja. Needs --stamp."),
+        click.option("--stamp", type=_FILE, help="Touch this file after the run succeeded, and print only changes."),
+        click.option("--outputs", type=_FILE, help="Write the list of generated files to this file when it changed."),
         click.option("--list-outputs", is_flag=True, help="Print the files that would be generated and write nothing."),
         click.option(
             "--list-format",

@@ -36,7 +36,7 @@ def inputs_of(request: Request, resolved: Resolved) -> tuple[str, ...]:
         *_templates(request),
         *_sdk(request, resolved),
         *generator_files(),
-        _standing(request.backends / "kernels.yaml"),
+        str(request.backends / "kernels.yaml"),  # which the run itself may be about to make
     }
     return tuple(sorted(os.path.abspath(path) for path in found))
 
@@ -79,7 +79,7 @@ def finish(build: BuildFiles, form: str, made: Sequence[Made], extra: Iterable[s
     the project file. Raises DepfileError or PublishError; the stamp is then untouched."""
     if not build.wanted:
         return
-    inputs = {*(os.fspath(path) for path in extra), *(path for one in made for path in one.watched)}
+    inputs = {_standing(Path(path)) for path in (*extra, *(path for one in made for path in one.watched))}
     created = [str(one.request.backends / path) for one in made for path in one.created]
     leave(build, inputs, created, _listing([(one.request, one.files) for one in made], form))
 
