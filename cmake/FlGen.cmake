@@ -26,7 +26,9 @@
 # Whatever compiles or includes generated files needs add_dependencies(... <target>). CMake runs again by itself when the
 # list of files changes. When fl-gen stops, so does the build, with its message. With Ninja, `clean` removes the generated
 # files as it removes every output. fl-gen is the one beside this file or on the PATH; FL_GEN_COMMAND names another one,
-# as a list with arguments. Environment variables are not watched: configure again after changing the vendor's.
+# as a list with arguments. Environment variables are not watched: configure again after changing the vendor's. Paths may
+# hold blanks and UTF-8; with `#`, `$` or a backslash in one CMake runs fl-gen in each build, a `:` stops Make, and with a
+# `%` Make stops after an input was removed, until CMake has run again.
 
 # What the build runs behind fl-gen where the generator of build files cannot start CMake by itself in the middle.
 if(CMAKE_SCRIPT_MODE_FILE)

@@ -18,7 +18,7 @@ from .building import ROOT, environment, missing, run
 
 GENERATORS = {"ninja": "Ninja", "make": "Unix Makefiles"}
 # Not a letter of it survives a shell or a build file that forgets to quote.
-NAME = "a ünï (côdé) & 50% 'q'"
+NAME = "a ünï (côdé) & 'q'"
 
 PROJECT = """\
 cmake_minimum_required(VERSION 3.28)
@@ -130,7 +130,8 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
     for program in ("cmake", request.param, "g++"):
         if shutil.which(program, path=environment()["PATH"]) is None:
             missing(program)
-    return Build(tmp_path / NAME, request.param)
+    # Where a path holds a `%`, Make does not go on by itself after an input was removed.
+    return Build(tmp_path / (NAME + " 50%" if request.param == "ninja" else NAME), request.param)
 
 
 def append(path: Path, text: str) -> None:
