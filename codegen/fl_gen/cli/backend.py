@@ -65,7 +65,7 @@ def backend(
     policy: Policy,
     dry_run: bool,
     build: BuildOptions,
-) -> None:
+) -> int:
     """Generate the backend of VENDOR: generated/VENDOR from scratch, backends/VENDOR once.
 
     Every SDK call is checked against the SDK's headers first. What the SDK cannot do gets a strategy, and the closing
@@ -102,10 +102,10 @@ def backend(
         project_write.require_savable(config, request, licence)
     if dry_run:
         click.echo(plan_text(plan_of(request, prepare(request), policy)))
-        return
+        return 0
     if build.list_outputs:
         click.echo(list_outputs([request], build.form), nl=False)
-        return
+        return 0
     build.files.require_outside([request.generated, request.backends])
     outcome = generate(request, policy)
     saved = save and project_write.save(config, request, licence)
@@ -117,6 +117,7 @@ def backend(
         click.echo(backend_summary(request, outcome))
     if saved:
         click.echo(f"saved    {shown(config)}")
+    return 1 if outcome.plan.conflicts else 0
 
 
 def _licence(path: Path | None) -> str | None:

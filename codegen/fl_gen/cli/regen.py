@@ -34,7 +34,7 @@ def regen(
     upgrade: bool,
     prune: bool,
     build: BuildOptions,
-) -> None:
+) -> int:
     """Regenerate the vendors that fl-gen.yaml names, all of them or those given: every tree is written, or none.
 
     Everything is rendered first; a refused hand edit or a lost binding of one vendor leaves all as they are. A run
@@ -45,13 +45,16 @@ def regen(
     for option, given in (("--dry-run", dry_run), ("--upgrade", upgrade), ("--prune", prune)):
         if given:
             build.refuse_with(option)
-    # A build has already seen that something changed.
-    usual = not (dry_run or upgrade or prune or build.list_outputs or build.files.wanted)
+    from fl_gen.output.policy import Policy
+
+    # A build has already seen that something changed; and a decision is for edits that were left alone so far.
+    asked = dry_run or upgrade or prune or build.list_outputs or build.files.wanted
+    usual = not asked and policy is Policy.REFUSE
     kept = Kept(cache_folder(no_cache), ["regen", str(config), *vendors]) if usual else None
     answer = kept.load() if kept is not None else None
     if answer is not None:
         click.echo(answer[1])
-        return
+        return 0
     from fl_gen.report.regen_text import regen_text, unchanged_text
     from fl_gen.schema.errors import FlGenError
     from fl_gen.schema.paths import shown
@@ -82,14 +85,15 @@ def regen(
 
         for one in render_many(requests, count):
             click.echo(plan_text(plan_files(one.request, one.files, policy)))
-        return
+        return 0
     if build.list_outputs:
         from fl_gen.tasks.build_inputs import list_outputs
 
         click.echo(list_outputs(requests, build.form), nl=False)
-        return
+        return 0
     build.files.require_outside([folder for one in requests for folder in (one.generated, one.backends)])
     outcomes = regenerate(requests, policy, count)
+    conflicts = any(outcome.plan.conflicts for outcome in outcomes)
     if build.files.wanted:
         from fl_gen.report.build_text import build_text
         from fl_gen.tasks.build_inputs import Made, finish
@@ -98,7 +102,7 @@ def regen(
         finish(build.files, build.form, made, project.own_files)
         for outcome in outcomes:
             click.echo(build_text(outcome.request, outcome.plan, outcome.created), nl=False)
-        return
+        return 1 if conflicts else 0
     if outcomes:
         click.echo(regen_text(outcomes))
     if upgrade:
@@ -115,8 +119,9 @@ def regen(
         click.echo(
             f"{folders}: made for a vendor that {shown(project.path)} does not name; --prune removes it", err=True
         )
-        return
-    if kept is not None:
+        return 1 if conflicts else 0
+    if kept is not None and not conflicts:
         state = state_of(project, outcomes)
         if state is not None:
             kept.store(0, unchanged_text(outcomes), state)
+    return 1 if conflicts else 0
