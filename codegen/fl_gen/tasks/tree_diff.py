@@ -76,7 +76,7 @@ def diff_revision(scope: Scope, name: str) -> TreeDiff:
             texts = "\n".join(dict.fromkeys(broken.values()))
             raise DiffError(
                 f"--base {name}: this fl-gen makes nothing of that revision's schemas and templates:\n"
-                f"{texts.replace(folder + os.sep, f'{name}:')}"
+                f"{texts.replace(os.path.join(folder, 'then', ''), f'{name}:')}"
             )
         before = {vendor: side for vendor, side in made.items() if isinstance(side, Side)}
         for vendor in [*now, *(one for one in before if one not in now)]:
