@@ -6,6 +6,7 @@ The sources are read in processes of their own: one that takes libclang down wit
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fl_gen.resolve.model import Backend
+from fl_gen.schema.framework import Interface
 from fl_gen.schema.location import Location
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.adopt_faults import ccl_constants, find_faults, sdk_names
@@ -70,12 +72,14 @@ def adopt(request: AdoptRequest) -> Adoption:
         compiler = backend.vendor.device_compiler
         files = find_files(request.folder, request.vendor, compiler.suffix if compiler is not None else None)
         interface = backend.framework.interface
-        source = source_tree(files, interface, resolved.sdk, request.framework_source)
+        if not any(_words(interface).search(text) for text in files.texts.values()):
+            raise _nothing(files, ())
+        source = source_tree(files, interface, backend.vendor, resolved.sdk, request.framework_source)
         surface, facts, abi = _read(source, files, resolved, os.path.join(scratch, "prefix.pch"), request.jobs)
     if not any(one.read.registered or one.classes for one in facts):
         raise _nothing(files, facts)
     locate = Locator()
-    ops = tuple(ops_of(facts, backend, surface.types, abi, locate, _kernel_folder(facts, files)))
+    ops = tuple(ops_of(facts, backend, surface.types, abi, locate))
     methods = tuple(methods_of(facts, backend, surface.types, locate))
     faults = {*find_faults(facts, files, backend, locate), *overridden_nothing(methods)}
     return Adoption(
@@ -137,6 +141,16 @@ def _reading(job: Job, files: Files, backend: Backend, folders: Sequence[str]) -
     )
 
 
+def _words(interface: Interface) -> re.Pattern[str]:
+    """What the text of every backend mentions: an interface of the framework, or the macro that registers kernels."""
+    names = [cls.name for cls in interface.classes if cls.role == "interface"]
+    names += [
+        str(interface.kernels.macro),
+        *(call.type for call in interface.kernels.dispatch if call.role == "register"),
+    ]
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+
+
 def _nothing(files: Files, facts: Sequence[Facts]) -> NoVerdict:
     said = [f"{shown(one.file)}: {one.read.unread}" for one in facts if one.read.unread]
     said += [
@@ -149,15 +163,6 @@ def _nothing(files: Files, facts: Sequence[Facts]) -> NoVerdict:
         f"{shown(files.root)}: no class of the framework is overridden in it and no kernel is registered{listed}\n"
         "  = name the folder of a backend, and with --framework-source the framework that it was written for"
     )
-
-
-def _kernel_folder(facts: Sequence[Facts], files: Files) -> str:
-    """The folder that holds the sources of kernels: what their paths have in common."""
-    folders = [os.path.dirname(one.file) for one in facts if one.read.registered]
-    if not folders:
-        return str(files.root)
-    common = os.path.commonpath(folders)
-    return common if common.startswith(str(files.root)) else str(files.root)
 
 
 def _unjudged(files: Files, facts: Sequence[Facts], locate: Locator) -> Iterator[Unjudged]:

@@ -118,7 +118,7 @@ class _Rules:
                 )
 
     def _streams(self) -> Iterator[Fault]:
-        why = "the framework orders work on the guard's stream: what is on the null stream runs beside it, or waits for all"
+        why = "the framework orders work by the guard's stream: the null stream runs beside it, or waits for all"
         remedy = "pass the stream of the guard's GetStream(device)"
         for call in self._calls():
             if call.stream is not None:
@@ -130,9 +130,9 @@ class _Rules:
             for start, end in launches(plain):
                 given = _split(plain[start + 3 : end - 3])
                 # Some dialects have the stream third, others shared memory first.
-                if len(given) >= 3 and given[-1] not in ("0", "nullptr", "NULL"):
-                    if len(given) > 3 or not _BYTES.search(given[2]):
-                        continue
+                streamed = len(given) > 3 or (len(given) == 3 and not _BYTES.search(given[2]))
+                if streamed and given[-1] not in ("0", "nullptr", "NULL"):
+                    continue
                 place = _at(file, plain, start)
                 yield self._fault("null-stream", place, "a kernel is launched on the null stream", why, remedy)
 

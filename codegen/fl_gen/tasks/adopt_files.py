@@ -13,6 +13,7 @@ from pathlib import Path
 from fl_gen.render.contract import render_contract
 from fl_gen.schema.framework import Interface
 from fl_gen.schema.paths import shown
+from fl_gen.schema.vendor import Vendor
 from fl_gen.tasks.framework_tree import (
     MAX_BYTES,
     Tree,
@@ -35,10 +36,17 @@ _MAX_OPEN = 100  # of comments that are begun behind the last end of one
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl")
 _NOT_CXX = (".md", ".txt", ".rst", ".json", ".yaml", ".yml", ".cmake", ".py", ".sh", ".bash", ".in", ".html", ".patch")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^<>"\n]+)[>"]', re.MULTILINE)
+_DEFINITIONS = re.compile(
+    r"\b(?:target_compile_definitions|add_compile_definitions|add_definitions)\s*\(([^()]{0,2000})\)"
+)
+_DEFINITION = re.compile(
+    r"(?<![\w$<{:.])(?:-D)?(?!(?:PRIVATE|PUBLIC|INTERFACE)\b)([A-Z][A-Z0-9_]{2,})(?:=([\w.]+))?(?![\w}=:$<])"
+)
 # Words of device dialects beside those that the framework's own sources have.
 _WORDS = (
-    "__mlu_global__=", "__mlu_func__=", "__mlu_device__=", "__mlu_entry__=", "__mlu_shared__=", "__nram__=", "__wram__=",
-    "__aicore__=", "__gm__=", "__ubuf__=", "__global_ptr__=", "__shared_ptr__=", "__local__=", "__noinline__=",
+    "__mlu_global__=", "__mlu_func__=", "__mlu_device__=", "__mlu_entry__=", "__mlu_shared__=", "__nram__=",
+    "__wram__=", "__aicore__=", "__gm__=", "__ubuf__=", "__global_ptr__=", "__shared_ptr__=",
+    "__local__=", "__noinline__=",
 )  # fmt: skip
 # What a device compiler knows without a header. A name that the SDK's own headers declare is left to them.
 _BUILTINS = {
@@ -191,7 +199,9 @@ def without_launches(text: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def source_tree(files: Files, interface: Interface, sdk: FoundSdk, source: str | os.PathLike[str] | None) -> Tree:
+def source_tree(
+    files: Files, interface: Interface, vendor: Vendor, sdk: FoundSdk, source: str | os.PathLike[str] | None
+) -> Tree:
     """What libclang needs for the sources: the framework's headers, those of `source` or the contract's, and the SDK.
 
     NoVerdict when this machine cannot read them.
@@ -209,13 +219,13 @@ def source_tree(files: Files, interface: Interface, sdk: FoundSdk, source: str |
     memory |= {file: without_launches(text) for file, text in files.texts.items() if "<<<" in text}
     memory[f"{_VIRTUAL}/{_DEVICE}"] = _builtins(sdk)
     checkout = interface.checkout
-    defines = (*(checkout.device_defines if checkout is not None else ()), *_WORDS)
+    words = (*(checkout.device_defines if checkout is not None else ()), *_WORDS)
     own = [part for folder in _own_folders(files) for part in ("-I", folder)]
     outer = [part for folder in (*sdk.include_dirs, _STUBS) for part in ("-isystem", folder)]
     return replace(
         base,
         sources=tuple(sorted(files.sources)),
-        flags=(*own, *base.flags, *outer, *(f"-D{one}" for one in defines)),
+        flags=(*own, *base.flags, *outer, *(f"-D{one}" for one in (*words, *_definitions(files, vendor, sdk)))),
         device_flags=(),
         device_suffixes=(),
         common=(
@@ -238,6 +248,19 @@ def source_tree(files: Files, interface: Interface, sdk: FoundSdk, source: str |
 def device_words() -> tuple[str, ...]:
     """The flags that bring what a device compiler knows without a header. Not for headers that are precompiled."""
     return ("-include", f"{_VIRTUAL}/{_DEVICE}")
+
+
+def _definitions(files: Files, vendor: Vendor, sdk: FoundSdk) -> tuple[str, ...]:
+    """The macros that the build files define, and the one by which backends switch their collectives on."""
+    found: dict[str, str] = {}
+    if "ccl" in sdk.groups:
+        name = f"USE_{vendor.groups['ccl'].name.upper}"
+        found[name] = f"{name}=1"
+    for text in files.build.values():
+        for call in _DEFINITIONS.finditer(text):
+            for name, value in _DEFINITION.findall(call.group(1)):
+                found[name] = f"{name}={value or 1}"
+    return tuple(found.values())
 
 
 def _contract(interface: Interface) -> Tree:
@@ -292,6 +315,6 @@ def _sdk_texts(sdk: FoundSdk) -> Iterator[str]:
         for parent, _, names in os.walk(folder):
             for name in names:
                 if name.endswith(_HEADERS):
-                    with contextlib.suppress(OSError):
-                        with open(os.path.join(parent, name), encoding="utf-8", errors="replace") as stream:
-                            yield stream.read(MAX_BYTES)
+                    path = os.path.join(parent, name)
+                    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as stream:
+                        yield stream.read(MAX_BYTES)

@@ -20,7 +20,7 @@ Locate = Callable[[Place], Location]
 Types = Mapping[tuple[str, str], str | None]
 
 _STEPS = 6  # functions of the backend between a method and a call of the SDK
-_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
+_PATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
 # -- methods ----------------------------------------------------------------------------------------------------------
@@ -129,10 +129,8 @@ def overridden_nothing(methods: Sequence[MethodReport]) -> Iterator[Fault]:
 # -- ops --------------------------------------------------------------------------------------------------------------
 
 
-def ops_of(
-    facts: Sequence[Facts], backend: Backend, types: Types, abi: Abi, locate: Locate, kernels: str
-) -> Iterator[OpReport]:
-    """Every kernel that the framework's schema or the backend has. `kernels` is the folder of the kernels' sources."""
+def ops_of(facts: Sequence[Facts], backend: Backend, types: Types, abi: Abi, locate: Locate) -> Iterator[OpReport]:
+    """Every kernel that the framework's schema or the backend has."""
     registered: dict[str, Registered] = {}
     for one in facts:
         for kernel in one.read.registered:
@@ -143,7 +141,7 @@ def ops_of(
         if found is None:
             yield OpReport(op.name, "absent", None, op.strategy)
         else:
-            yield _op(op, found, names, backend, types, abi, locate, kernels)
+            yield _op(op, found, names, backend, types, abi, locate)
     for name, kernel in sorted(registered.items()):
         note = "no schema knows it: add it to the framework's ops in a schema folder of your own"
         yield OpReport(name, "unknown", locate(kernel.place), "none", note=note)
@@ -157,7 +155,6 @@ def _op(
     types: Types,
     abi: Abi,
     locate: Locate,
-    kernels: str,
 ) -> OpReport:
     function = found.function
     if function is None:
@@ -173,16 +170,26 @@ def _op(
         return OpReport(
             op.name, "same" if same else "differs", place, op.strategy, note=_where(op, function, params, returns)
         )
-    wanted = f"{namespace}::{backend.vendor.name}::{op.name}"
-    file = os.path.relpath(function.place.file, kernels)
-    note = ""
-    if op.strategy == "host":
-        note = "a view, which has no device work: fl-gen makes it on the host"
-    elif (function.place, wanted) not in names:
-        note = f"it must be the function {wanted}, which other files can refer to"
-    elif file.startswith("..") or not _PATH.fullmatch(file):
-        note = "its file cannot be named in kernels.yaml: letters, digits, _ . + - and / below the folder of kernels"
+    file = os.path.basename(function.place.file)
+    note = _obstacle(op, function, file, names, backend)
     return OpReport(op.name, "exact", place, op.strategy, not note, file, note)
+
+
+def _obstacle(op: ResolvedOp, function: Signature, file: str, names: set[tuple[Place, str]], backend: Backend) -> str:
+    """Why a kernel of the right signature cannot become a native one as it is; empty if it can."""
+    compiler = backend.vendor.device_compiler
+    wanted = f"{backend.framework.interface.namespace('kernels')}::{backend.vendor.name}::{op.name}"
+    if op.op.strategy == "host":
+        return "a view, which has no device work: fl-gen makes it on the host"
+    if (function.place, wanted) not in names:
+        return f"it must be the function {wanted}, which other files can refer to"
+    if compiler is None:
+        return f"fl-gen knows no device compiler of {backend.vendor.title}: add device_compiler to the vendor file"
+    if not file.endswith(compiler.suffix):
+        return f"its file must be named *{compiler.suffix}: generated builds compile kernels of that suffix"
+    if not _PATH.fullmatch(file):
+        return "its file cannot be named in kernels.yaml: rename it, with letters, digits, _ . + and - only"
+    return ""
 
 
 def _same(function: Signature, returns: str | None, params: Sequence[str | None]) -> bool:

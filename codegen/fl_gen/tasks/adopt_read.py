@@ -32,9 +32,9 @@ _WORD = re.compile(r"'([A-Za-z_]\w*)'")
 class Reading:
     """What a reader of backend sources needs; it travels to other processes.
 
-    `own` are the backend's files, `sdk` the include folders of the SDK, `names` matches names that an SDK of this vendor
-    would have. `statuses`, `stream` and `event` are the SDK's types, `dtypes` its constants for elements, `macros` those
-    that register something at static initialisation, `data_type` the framework's enumeration of dtypes.
+    `own` are the backend's files, `sdk` the include folders of the SDK, `names` matches names that an SDK of this
+    vendor would have. `statuses`, `stream` and `event` are the SDK's types, `dtypes` its constants for elements,
+    `macros` those that register something at static initialisation, `data_type` the framework's enumeration of dtypes.
     """
 
     job: Job
@@ -119,9 +119,9 @@ class _Reader:
     def _body(self, cursor: Any) -> None:
         usr = str(cursor.get_usr())
         place = place_of(cursor)
-        if place.file == self._file and tree.kind(cursor) != tree.FUNCTION_TEMPLATE:
-            if cursor.linkage.value > _INTERNAL:
-                self._defines.add(usr)
+        kept = tree.kind(cursor) != tree.FUNCTION_TEMPLATE and cursor.linkage.value > _INTERNAL
+        if kept and place.file == self._file:
+            self._defines.add(usr)
         calls: list[SdkCall] = []
         callees: dict[str, None] = {}
         read: set[str] = set()
@@ -148,7 +148,7 @@ class _Reader:
                     inside = False
                 if len(list(one.get_arguments())) <= 2:
                     self._pair(one)
-            elif number == _INIT_LIST or number == _CASE:
+            elif number in (_INIT_LIST, _CASE):
                 self._pair(one)
             elif number == tree.VARIABLE and one != cursor and _bare(one.type.spelling) == self._r.event:
                 if one.storage_class.value not in (3,) and place_of(one).file in self._r.own:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fl_gen.schema.errors import Diagnostic
 from fl_gen.schema.location import Location
-from fl_gen.tasks.framework_values import Place, Signature, Unjudged, UnitRead
+from fl_gen.tasks.framework_values import Place, Signature, UnitRead, Unjudged
 
 Presence = Literal["there", "inherited", "changed", "absent"]
 Fit = Literal["exact", "same", "differs", "unknown", "unjudged", "absent"]
