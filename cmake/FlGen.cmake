@@ -28,7 +28,7 @@
 # files as it removes every output. fl-gen is the one beside this file or on the PATH; FL_GEN_COMMAND names another one,
 # as a list with arguments. Environment variables are not watched: configure again after changing the vendor's. Paths may
 # hold blanks and UTF-8; with `#`, `$` or a backslash in one CMake runs fl-gen in each build, a `:` stops Make, and with a
-# `%` Make stops after an input was removed, until CMake has run again.
+# `%` Make stops after an input was removed, until the build folder is made anew.
 
 # What the build runs behind fl-gen where the generator of build files cannot start CMake by itself in the middle.
 if(CMAKE_SCRIPT_MODE_FILE)
