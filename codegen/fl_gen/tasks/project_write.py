@@ -10,8 +10,9 @@ from fl_gen import __version__
 from fl_gen.output.manifest import load
 from fl_gen.schema.catalog import Catalog, UnknownSchema
 from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
+from fl_gen.schema.location import Location
 from fl_gen.schema.paths import shown
-from fl_gen.schema.project import CONFIG_NAME, is_simulated
+from fl_gen.schema.project import is_simulated
 from fl_gen.schema.project_edit import Vendors, project_text, with_vendor, with_version
 from fl_gen.schema.project_spec import read_project
 from fl_gen.schema.suggest import suggestion
@@ -122,10 +123,9 @@ def _require_same(file: ProjectFile, request: Request, licence: Path | None) -> 
     project, path = file.project, file.path
     problems = []
 
-    def differ(key: str, location: object, have: str, want: str) -> None:
-        from fl_gen.schema.location import Location
-
-        place = location if isinstance(location, Location) and location.file != "none" else project.location
+    def differ(key: str, location: Location | None, have: str, want: str) -> None:
+        written = location is not None and location.line > 1  # a default stands nowhere
+        place = location if location is not None and written else project.location
         message = f"the project has {key}: {have}, and this run {want}"
         problems.append(Diagnostic(place, message, "change the file, or run without --save", rule="project-differs"))
 
@@ -137,7 +137,8 @@ def _require_same(file: ProjectFile, request: Request, licence: Path | None) -> 
     if project.framework != request.framework:
         differ("framework", project.framework.location, project.framework, request.framework)
     if (project.formatter != "none") != request.formatted:
-        differ("formatter", project.formatter.location, project.formatter, "clang-format" if request.formatted else "none")
+        wish = "clang-format" if request.formatted else "none"
+        differ("formatter", project.formatter.location, project.formatter, wish)
     for key, have, want in (
         ("schemas", project.schemas, request.schema_dirs),
         ("templates", project.templates, request.template_dirs),
@@ -163,6 +164,3 @@ def _relative(config: Path, place: str) -> str:
         return place
     here = os.path.abspath(config.parent)
     return os.path.relpath(os.path.abspath(place), here).replace(os.sep, "/")
-
-
-__all__ = ["CONFIG_NAME", "require_savable", "save", "upgrade", "write_new"]

@@ -202,7 +202,9 @@ def test_errors_of_all_vendors_at_once_and_each_once(run: Run, tmp_path: Path) -
 
 
 def test_processes_make_the_same_bytes(run: Run, tmp_path: Path) -> None:
-    rest = "formatter: none\nvendors:\n" + "".join(f"  {name}: {{sdk: sim}}\n" for name in ("mlu", "maca", "dcu", "xpu"))
+    rest = "formatter: none\nvendors:\n" + "".join(
+        f"  {name}: {{sdk: sim}}\n" for name in ("mlu", "maca", "dcu", "xpu")
+    )
     project(tmp_path, rest)
     assert run("regen", "--jobs", "2").code == 0
     before = snapshot(tmp_path / "generated")
@@ -298,3 +300,17 @@ def test_one_decision_about_hand_edits(run: Run, tmp_path: Path) -> None:
     project(tmp_path)
     result = run("regen", "--keep", "--merge")
     assert (result.code, "--keep and --merge exclude each other: choose one" in result.err) == (2, True)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(run: Run, tmp_path: Path) -> None:
+    path = project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim}\n")
+    for _ in range(2):
+        assert run("regen").code == 0
+    made = tmp_path / "generated" / "mlu" / "src" / "backend.cc"
+    made.unlink()
+    os.mkfifo(made)
+    result = run("regen")
+    assert (result.code, "generated/mlu/src/backend.cc: fl-gen needs a file here" in result.err) == (2, True), result.err
+    path.unlink()
+    os.mkfifo(path)
+    assert run("regen") == (2, "", "fl-gen.yaml:1:1: this is not a regular file\n    1 |\n      | ^\n")
