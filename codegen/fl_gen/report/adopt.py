@@ -56,7 +56,8 @@ def _op(one: OpReport) -> str:
     text = _FITS[one.fit]
     if one.native:
         return f"{text}: it can become native, as {one.file}"
-    return text + (f": {one.note}" if one.note else "")
+    between = ", but " if one.fit == "exact" else ": "
+    return text + (f"{between}{one.note}" if one.note else "")
 
 
 def _missing(found: Adoption) -> Iterator[tuple[str, str]]:

@@ -138,6 +138,7 @@ def _reading(job: Job, files: Files, backend: Backend, folders: Sequence[str]) -
         dtypes=frozenset(ccl_constants(backend)),
         macros=tuple(str(cls.macro) for cls in interface.classes if cls.macro is not None),
         data_type=f"{interface.namespace('root')}::{interface.enum('DataType').name}",
+        runtime=backend.vendor.groups["runtime"].headers,
     )
 
 

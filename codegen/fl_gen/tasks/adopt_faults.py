@@ -140,6 +140,7 @@ class _Rules:
 
     def _events(self) -> Iterator[Fault]:
         record, destroy = (functions_of(self._backend, f"event.{verb}") for verb in ("record", "destroy"))
+        create = functions_of(self._backend, "event.create") | functions_of(self._backend, "event.create_with_flags")
         waits = frozenset[str]().union(
             *(functions_of(self._backend, f"event.{verb}") for verb in ("query", "synchronize", "elapsed_time")),
             functions_of(self._backend, "stream.wait_event"),
@@ -148,7 +149,8 @@ class _Rules:
         for body in self._bodies:
             for event in body.events:
                 names = {name for name, _ in event.calls}
-                if not names & record or event.escapes:
+                # One that was not made here belongs to somebody else.
+                if not names & create or not names & record or event.escapes:
                     continue
                 place = next(place for name, place in event.calls if name in record)
                 lacks = [word for word, ones in (("waited for", waits), ("destroyed", destroy)) if not names & ones]

@@ -34,6 +34,7 @@ _MAX_BUILD_BYTES = 256 << 10
 _MAX_LAUNCH = 2_000  # characters between <<< and >>>
 _MAX_OPEN = 100  # of comments that are begun behind the last end of one
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl")
+_HOST_SUFFIXES = (".c", ".cc", ".cpp", ".cxx")
 _NOT_CXX = (".md", ".txt", ".rst", ".json", ".yaml", ".yml", ".cmake", ".py", ".sh", ".bash", ".in", ".html", ".patch")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^<>"\n]+)[>"]', re.MULTILINE)
 _DEFINITIONS = re.compile(
@@ -225,7 +226,7 @@ def source_tree(
     return replace(
         base,
         sources=tuple(sorted(files.sources)),
-        flags=(*own, *base.flags, *outer, *(f"-D{one}" for one in (*words, *_definitions(files, vendor, sdk)))),
+        flags=(*own, *outer, *base.flags, *(f"-D{one}" for one in (*words, *_definitions(files, vendor, sdk)))),
         device_flags=(),
         device_suffixes=(),
         common=(
@@ -240,14 +241,16 @@ def source_tree(
             "vector",
         ),
         memory=memory,
-        absent=tuple(sorted({*absent, *base.absent})),
+        absent=tuple(sorted({*absent, *(name for name in base.absent if not sdk.has_header(name))})),
         unread=dict(files.unread),
     )
 
 
-def device_words() -> tuple[str, ...]:
-    """The flags that bring what a device compiler knows without a header. Not for headers that are precompiled."""
-    return ("-include", f"{_VIRTUAL}/{_DEVICE}")
+def device_words(file: str, runtime: Sequence[str]) -> tuple[str, ...]:
+    """The flags that bring what a device compiler knows without an `#include`: its words, and in device sources the
+    headers of the runtime. Not for headers that are precompiled."""
+    names = () if file.endswith(_HOST_SUFFIXES) else runtime
+    return tuple(part for name in (*names, f"{_VIRTUAL}/{_DEVICE}") for part in ("-include", name))
 
 
 def _definitions(files: Files, vendor: Vendor, sdk: FoundSdk) -> tuple[str, ...]:

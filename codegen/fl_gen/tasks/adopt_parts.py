@@ -143,7 +143,7 @@ def ops_of(facts: Sequence[Facts], backend: Backend, types: Types, abi: Abi, loc
         else:
             yield _op(op, found, names, backend, types, abi, locate)
     for name, kernel in sorted(registered.items()):
-        note = "no schema knows it: add it to the framework's ops in a schema folder of your own"
+        note = "nothing is generated for it: add it to the framework's ops in a schema folder of your own"
         yield OpReport(name, "unknown", locate(kernel.place), "none", note=note)
 
 

@@ -34,7 +34,8 @@ class Reading:
 
     `own` are the backend's files, `sdk` the include folders of the SDK, `names` matches names that an SDK of this
     vendor would have. `statuses`, `stream` and `event` are the SDK's types, `dtypes` its constants for elements,
-    `macros` those that register something at static initialisation, `data_type` the framework's enumeration of dtypes.
+    `macros` those that register something at static initialisation, `data_type` the framework's enumeration of dtypes,
+    `runtime` the headers of the SDK's runtime.
     """
 
     job: Job
@@ -47,6 +48,7 @@ class Reading:
     dtypes: frozenset[str]
     macros: tuple[str, ...]
     data_type: str
+    runtime: tuple[str, ...]
 
 
 def read_source(reading: Reading, file: str) -> Facts:
@@ -56,7 +58,7 @@ def read_source(reading: Reading, file: str) -> Facts:
         with open(file, "rb") as stream:
             text = stream.read(MAX_BYTES).decode("utf-8", "replace")
         blank = without_launches(text)
-        arguments = [*unit_arguments(job, file), *device_words()]
+        arguments = [*unit_arguments(job, file), *device_words(file, reading.runtime)]
         parsed = clang.parse(file, blank.encode(), arguments, job.tree.memory, precompile=True)
     except (SdkError, OSError) as error:
         return Facts(UnitRead(file, unread=str(error).splitlines()[0]))

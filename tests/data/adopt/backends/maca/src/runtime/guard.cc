@@ -31,7 +31,8 @@ Stream *Guard::GetStream(Device) const {
 }
 
 void Guard::EventRecord(Event *event, Stream *stream) const {
-    CHECK_MACA(mcEventRecord(static_cast<QuietEvent *>(event)->event, Raw(stream)));
+    const mcEvent_t raw = static_cast<QuietEvent *>(event)->event;
+    CHECK_MACA(mcEventRecord(raw, Raw(stream)));
 }
 
 void Guard::Malloc(void **pointer, size_t size) { CHECK_MACA(mcMalloc(pointer, size)); }
