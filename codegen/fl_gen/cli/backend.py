@@ -110,7 +110,8 @@ def backend(
     outcome = generate(request, policy)
     saved = save and project_write.save(config, request, licence)
     # Last of all: what a build finds says that everything else succeeded.
-    finish(build.files, build.form, [Made.of(request, outcome)], [licence] if licence is not None else [])
+    if not outcome.plan.conflicts:
+        finish(build.files, build.form, [Made.of(request, outcome)], [licence] if licence is not None else [])
     if build.files.stamp is not None:
         click.echo(build_text(request, outcome.plan, outcome.created), nl=False)
     else:

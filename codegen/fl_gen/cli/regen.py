@@ -99,7 +99,8 @@ def regen(
         from fl_gen.tasks.build_inputs import Made, finish
 
         made = [Made(one.request, tuple(one.rendered.files), one.created, one.rendered.watched) for one in outcomes]
-        finish(build.files, build.form, made, project.own_files)
+        if not conflicts:
+            finish(build.files, build.form, made, project.own_files)
         for outcome in outcomes:
             click.echo(build_text(outcome.request, outcome.plan, outcome.created), nl=False)
         return 1 if conflicts else 0

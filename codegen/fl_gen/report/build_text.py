@@ -11,7 +11,7 @@ from fl_gen.workflow.request import Request
 
 
 def build_text(request: Request, plan: Plan, created: Sequence[str]) -> str:
-    """At most two lines with what changed on disk, each ended; empty when nothing did."""
+    """What changed on disk, a line each for generated/ and backends/, and a line for each file with conflicts."""
     counts: Counter[Action] = Counter(entry.action for entry in plan.entries if entry.action is not Action.IDENTICAL)
     lines = []
     if counts:
@@ -19,4 +19,7 @@ def build_text(request: Request, plan: Plan, created: Sequence[str]) -> str:
         lines.append(f"fl-gen: {shown(request.generated)}: {verbs}\n")
     if created:
         lines.append(f"fl-gen: {shown(request.backends)}: created {', '.join(created)}\n")
+    for path, count in plan.conflicts.items():
+        places = f"{count} conflict{'' if count == 1 else 's'}"
+        lines.append(f"fl-gen: {shown(plan.folder / path)}: {places} to resolve\n")
     return "".join(lines)

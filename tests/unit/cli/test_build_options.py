@@ -82,6 +82,25 @@ def test_no_stamp_when_the_run_stops(run: Run, tree: Path) -> None:
     assert not Path("x.stamp").exists()
 
 
+def test_no_stamp_while_a_merge_is_left_to_a_person(run: Run, tree: Path, tmp_path: Path) -> None:
+    path = tree / "generated/mlu/CMakeLists.txt"
+    path.write_text(
+        path.read_text().replace("cmake_minimum_required(VERSION 3.28)", "cmake_minimum_required(VERSION 4)")
+    )
+    template = (data_dir() / "templates/infinitrain/CMakeLists.txt.j2").read_text()
+    own = tmp_path / "own" / "infinitrain" / "CMakeLists.txt.j2"
+    own.parent.mkdir(parents=True)
+    own.write_text(template.replace("cmake_minimum_required(VERSION 3.28)", "cmake_minimum_required(VERSION 3.30)"))
+    result = run(
+        *("backend", "mlu", "--sdk", "sim", "-o", tree, "--templates", tmp_path / "own", "--merge"),
+        *("--depfile", "x.d", "--stamp", "x.stamp"),
+    )
+    assert result.code == 1
+    assert f"fl-gen: {os.path.relpath(path)}: 1 conflict to resolve\n" in result.out
+    assert not Path("x.stamp").exists()
+    assert not Path("x.d").exists()
+
+
 def test_what_is_watched(run: Run, sdk: Path, tmp_path: Path) -> None:
     """Everything that decides, the folders in which something new would, and nothing of the compiler's."""
     own, templates = tmp_path / "own schemas", tmp_path / "own templates"
