@@ -306,7 +306,7 @@ class SourceMapper:
     def _raw(self, file: FileRender) -> str:
         if self._last is None or self._last[0] is not file:
             merged = FileRender(file.template, file.path, {**self._context, **file.context}, file.nodes)
-            self._tracer.reset()
+            self._tracer.reset(file.template)
             self._last = (file, render_text(self._environment, merged))
         return self._last[1]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from fl_gen.render.schema_nodes import Node, NodeIndex, Tagged
 from fl_gen.render.sdk_view import _EVENTS, _OF_EVENTS, Adapter, SdkView, StatusView
@@ -10,6 +12,26 @@ from fl_gen.render.tracing import Tracer
 from fl_gen.resolve.model import Choice
 from fl_gen.resolve.spelling import portable_types
 from fl_gen.schema.vendor import Group
+
+
+class _Constants(dict[str, str]):
+    """Constants of one kind: a template that puts their names out uses all of them, one that picks one, that one."""
+
+    def __init__(self, found: Mapping[str, str], tracer: Tracer) -> None:
+        super().__init__(found)
+        self._tracer = tracer
+
+    def __iter__(self) -> Iterator[str]:
+        self._all()
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        self._all()
+        return super().keys()
+
+    def _all(self) -> None:
+        for value in self.values() if self._tracer.emitting else ():
+            self._tracer.touch(value.node if isinstance(value, Tagged) else None)
 
 
 class TracedSdk(SdkView):
@@ -88,11 +110,7 @@ class TracedSdk(SdkView):
         return value
 
     def constants(self, kind: str) -> dict[str, str]:
-        found = super().constants(kind)
-        if self._tracer.emitting:  # else the values that a template picks from them tell
-            for name in found:
-                self._tracer.touch(self._index.constant(kind, name))
-        return found
+        return _Constants(super().constants(kind), self._tracer)
 
     def status(self, domain: str) -> StatusView:
         if domain not in self._views:

@@ -123,9 +123,11 @@ class Tracer:
         self.sites.append(site)
         return len(self.sites) - 1
 
-    def reset(self) -> None:
-        """Forget expressions that were left by an error."""
+    def reset(self, template: str) -> None:
+        """Forget expressions that were left by an error, and what the variables of `template` were made from before."""
         self._frames.clear()
+        for key in [key for key in self._variables if key[0] == template]:
+            del self._variables[key]
 
     def touch(self, node: Node | None) -> None:
         """The expression that is being evaluated used `node`."""

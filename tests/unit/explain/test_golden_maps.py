@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -220,3 +221,45 @@ def test_a_parameter_is_named_where_it_is_used() -> None:
     )  # fmt: skip
     assert "ReciprocalBackward.params[1]" in [node.path for node in line.nodes]
     assert [(origin.template, origin.line) for origin in line.origins] == [("src/kernels/fallback/category.cc.j2", 27)]
+
+
+def test_what_a_line_says_it_says_through_every_detour(tmp_path: Path) -> None:
+    """Variables, blocks, macros, filters, dictionaries and loops lead back to the binding all the same."""
+    lines_of_template = {
+        "{{ sdk.call('device.get', 'x') }}": "bindings.device.get[0]",
+        "{% set a = sdk.call('device.get', 'x') %}{% set b = a ~ '!' %}{{ b | upper }}": "bindings.device.get[0]",
+        "{% set c %}{{ sdk.call('device.get', 'x') }}{% endset %}{{ c | trim | upper }}": "bindings.device.get[0]",
+        "{{ m('device.get') | upper }}": "bindings.device.get[0]",
+        "{{ m('device.get') ~ m('device.get') }}": "bindings.device.get[0]",
+        "{% call w() %}{{ sdk.call('device.get', 'x') }}{% endcall %}": "bindings.device.get[0]",
+        "{% set d = {'k': sdk.type('stream')} %}{{ d['k'] }}": "types.stream[0]",
+        "{% set d = sdk.constants('memcpy_kind') %}{{ d['h2d'] }}": "constants.memcpy_kind.h2d[0]",
+        "{{ sdk.constants('memcpy_kind').d2h }}": "constants.memcpy_kind.d2h[0]",
+        "{% for k, v in sdk.constants('memcpy_kind').items() if k == 'd2d' %}{{ v }}{% endfor %}": "constants.memcpy_kind.d2d[0]",
+        "{{ sdk.status('runtime').success }}": "statuses.runtime.success[0]",
+        "{% set s = sdk.status('runtime') %}{{ s.text('q') }}": "statuses.runtime.text",
+        "{{ [sdk.type('event'), 'b'] | join(', ') }}": "types.event[0]",
+        "{{ ops[0].params[0].type if false else vendor.sdk.name }}": "sdk.name",
+        "{{ fw.interface.dtypes[1].enumerator }}": "dtypes[1].enumerator",
+        "{% for g in [vendor.groups['blas']] %}{{ g.title if loop.first }}{% endfor %}": "groups.blas.title",
+        "{{ '%s' | format(sdk.headers('runtime')[0]) }}": "groups.runtime",
+        "{% if sdk.has('device.get') %}yes{% endif %}": "bindings.device.get[0]",
+    }  # fmt: skip
+    text = "{% macro m(o) %}{{ sdk.call(o, 'x') }}{% endmacro %}{% macro w() %}<{{ caller() }}>{% endmacro %}\n"
+    folder = tmp_path / "infinitrain" / "src"
+    folder.mkdir(parents=True)
+    (folder / "detours.txt.j2").write_text(text + "\n".join(lines_of_template) + "\n", encoding="utf-8")
+    request = replace(request_for("mlu"), template_dirs=(tmp_path,), formatted=False)
+    mapper = mapper_of(request, resolve_request(request))
+    source_map = mapper.map("src/detours.txt", mapper.text("src/detours.txt"))
+    origins = {origin for line in source_map.lines for origin in line.origins}
+    for number, (template, path) in enumerate(lines_of_template.items(), start=2):
+        said = {
+            node.path
+            for origin in origins
+            if number in (place.line for place in origin.chain())
+            for place in origin.chain()
+            for node in (*place.nodes, *place.conditions)
+        }
+        assert path in said, template
+        assert all(path.startswith(one) for one in said), (template, said)  # it, and what it is a part of
