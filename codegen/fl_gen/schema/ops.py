@@ -13,6 +13,7 @@ from .errors import quote
 from .frozen import frozen
 from .location import Location
 from .name import Name
+from .op_cases import case_problem
 from .spec import require_unique
 from .values import ModelError, Table
 from .vendor import DTYPES
@@ -186,6 +187,9 @@ class Op:
             if set(case.arguments) != set(names):
                 wrong = sorted(set(case.arguments) ^ set(names))
                 raise ModelError(f"a case gives every argument once; these differ: {', '.join(wrong)}", "cases")
+            unusable = case_problem({param.name: param.bare_type for param in self.params}, case.arguments)
+            if unusable is not None:
+                raise ModelError(unusable, "cases")
 
     @property
     def canonical(self) -> Name:
