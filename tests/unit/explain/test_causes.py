@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fl_gen.render.source_map import Cause, Hunk, SourceMap, SourceMapper, causes
+from fl_gen.sdk.identity import default_folder
 from fl_gen.tasks.explain import mapper_of
 from fl_gen.workflow.generate import resolve_request
 from fl_gen.workflow.request import Request
@@ -24,7 +25,13 @@ COMMON = "src/runtime/maca_guard_impl.cc"
 
 def mapper(*schemas: Path, templates: tuple[Path, ...] = ()) -> SourceMapper:
     request = Request(
-        vendor="maca", sdk=("sim",), output=ROOT, schema_dirs=schemas, template_dirs=templates, formatted=False
+        vendor="maca",
+        sdk=("sim",),
+        output=ROOT,
+        schema_dirs=schemas,
+        template_dirs=templates,
+        cache=default_folder(),
+        formatted=False,
     )
     return mapper_of(request, resolve_request(request))
 

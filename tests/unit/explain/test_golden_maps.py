@@ -14,6 +14,7 @@ from fl_gen.output.manifest import load
 from fl_gen.render.infinitrain import render_infinitrain
 from fl_gen.render.schema_nodes import Node
 from fl_gen.render.source_map import Line, SourceMap, SourceMapper
+from fl_gen.sdk.identity import default_folder
 from fl_gen.tasks.explain import explain_file, mapper_of
 from fl_gen.workflow.generate import Resolved, resolve_request, template_roots
 from fl_gen.workflow.request import Request
@@ -39,7 +40,7 @@ def tree(vendor: str) -> tuple[Resolved, dict[str, SourceMap]]:
 
 
 def request_for(vendor: str) -> Request:
-    return Request(vendor=vendor, sdk=("sim",), output=ROOT)
+    return Request(vendor=vendor, sdk=("sim",), output=ROOT, cache=default_folder())
 
 
 @lru_cache(maxsize=2)
@@ -62,7 +63,9 @@ def where(source_map: SourceMap, line: Line) -> str:
 def test_tracing_changes_no_byte(vendor: str) -> None:
     """All files of the tree are explained, and traced rendering gives what usual rendering gives."""
     resolved, mapper = mapper_for(vendor)
-    usual = render_infinitrain(resolved.backend, template_roots(request_for(vendor)))
+    compiled = default_folder()
+    assert compiled is not None
+    usual = render_infinitrain(resolved.backend, template_roots(request_for(vendor)), compiled / "templates")
     maps = tree(vendor)[1]
     assert {path: TEXTS[vendor, path] for path in mapper.paths} == usual.generated
     assert {path: mapper.once_text(path) for path in mapper.once_paths} == usual.once
