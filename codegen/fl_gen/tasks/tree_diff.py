@@ -105,7 +105,7 @@ def _compare(builder: Builder, jobs: tuple[Job, Job], old: Side, new: Side, fold
     """Both sides of one vendor, rendered."""
     inputs = changed_inputs(old, new)
     changed = [path for path in sorted({*old.files, *new.files}) if old.files.get(path) != new.files.get(path)]
-    finder = _attribution(inputs, jobs, changed, folder).of_part
+    finder = _attribution(builder, inputs, jobs, changed, folder).of_part
     for path in changed:
         before, after = old.files.get(path), new.files.get(path)
         status: Status = "created" if before is None else "removed" if after is None else "changed"
@@ -139,7 +139,9 @@ def _whole(builder: Builder, side: Side, status: Status, name: str) -> None:
     builder.vendor(VendorSide(side.vendor, None if status == "created" else side.sdk, side.sdk, 0, word))
 
 
-def _attribution(inputs: Inputs, jobs: tuple[Job, Job], paths: list[str], folder: Path) -> Attribution:
+def _attribution(
+    builder: Builder, inputs: Inputs, jobs: tuple[Job, Job], paths: list[str], folder: Path
+) -> Attribution:
     """Who tells the causes of the files `paths` apart; with one suspect there is nothing to tell."""
     if not paths or sum(map(len, inputs.by_kind.values())) < 2:
         return Attribution(inputs, {}, ({}, {}))
@@ -148,11 +150,16 @@ def _attribution(inputs: Inputs, jobs: tuple[Job, Job], paths: list[str], folder
         after = maps_of(jobs[1].request, texts[1])
         before = child.result()[0]
     maps = ({} if isinstance(before, str) else before, after)
-    return Attribution(inputs, _variants(inputs, jobs, folder), maps)
+    made = _variants(inputs, jobs, folder)
+    for kind, why in made.items():
+        if isinstance(why, str):  # as when a template needs what only the new schemas have
+            first = why.partition("\n")[0]
+            builder.notes.append(f"{inputs.new.vendor}: the change of the {kind} alone cannot be rendered: {first}")
+    return Attribution(inputs, {kind: one for kind, one in made.items() if isinstance(one, Side)}, maps)
 
 
-def _variants(inputs: Inputs, jobs: tuple[Job, Job], folder: Path) -> dict[CauseKind, Side | None]:
-    """The old side with one kind of the new input each, when there are several kinds to tell apart."""
+def _variants(inputs: Inputs, jobs: tuple[Job, Job], folder: Path) -> dict[CauseKind, Side | str]:
+    """The old side with one kind of the new input each, or why there is none, when there are several kinds."""
     if len(inputs.kinds) < 2:
         return {}
     old, new = jobs
@@ -176,7 +183,7 @@ def _variants(inputs: Inputs, jobs: tuple[Job, Job], folder: Path) -> dict[Cause
             wanted[kind] = Job(replace(old.request, output=new.request.output), old.data)
     with Child(list(wanted.values())) as child:
         results = child.result()
-    return {kind: side if isinstance(side, Side) else None for kind, side in zip(wanted, results, strict=True)}
+    return dict(zip(wanted, results, strict=True))
 
 
 def _mixed(schemas: Path | None, templates: Path | None, folder: Path) -> Path | None:
@@ -230,7 +237,7 @@ def _disk(builder: Builder, scope: Scope, request: Request, folder: Path) -> Non
         else:
             inputs = changed_inputs(recorded.side, new)
             paths = [entry.path for entry in changed]
-            find = _attribution(inputs, (recorded.job, Job(request)), paths, folder).of_part
+            find = _attribution(builder, inputs, (recorded.job, Job(request)), paths, folder).of_part
             _meanings(builder, inputs)
     else:
         find = _always([])

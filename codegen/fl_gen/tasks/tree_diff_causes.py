@@ -109,7 +109,7 @@ class Attribution:
     `variants` are the old side with one kind of new input each, `maps` the source maps of the changed files.
     """
 
-    def __init__(self, inputs: Inputs, variants: Mapping[CauseKind, Side | None], maps: Maps) -> None:
+    def __init__(self, inputs: Inputs, variants: Mapping[CauseKind, Side], maps: Maps) -> None:
         self._inputs = inputs
         self._variants = variants
         self._maps = maps
