@@ -54,5 +54,5 @@ def test_a_kill_at_every_system_call(shim: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, errno.EACCES], ids=["full disk", "broken disk", "refused"])
 def test_a_failure_of_every_system_call(shim: Path, tmp_path: Path, error: int) -> None:
     """As a kill; and fl-gen says what happened, or has done its work."""
-    report = drive(shim, tmp_path, POINTS, error)
+    report = drive(shim, tmp_path, POINTS // 2, error)
     assert report["told"] > 0, report
