@@ -151,7 +151,7 @@ class Life(RuleBasedStateMachine):
             data = (self.generated / name).read_bytes()
             self.tokens.update({token: False for token in self.tokens if token.strip() in data})
 
-    @rule(name=st.sampled_from(["notes.txt", "src/notes.txt", "mine/a.h", ".hidden"]), kind=st.sampled_from("fle"))
+    @rule(name=st.sampled_from(["notes.txt", "src/notes.txt", "mine/a.h", ".hidden"]), kind=st.sampled_from("fffle"))
     def foreign(self, name: str, kind: str) -> None:
         path = self.generated / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -247,6 +247,12 @@ class Life(RuleBasedStateMachine):
             finally:
                 workflow.prepare = original
             assert {p: p.lstat().st_mtime_ns for p in self.generated.rglob("*")} == stamps
+
+    @rule(version=st.sampled_from(VERSIONS), policy=st.sampled_from([Policy.KEEP, Policy.MERGE, Policy.MERGE]))
+    def resolve_and_run(self, version: str, policy: Policy) -> None:
+        """A run that nothing stops: without it most runs of a random life are refused."""
+        self.resolve()
+        self.run(version, policy)
 
     def owned(self, ready: Prepared) -> set[str]:
         manifest = load(self.generated)
