@@ -63,7 +63,7 @@ def _changed_rows(hunk: Hunk) -> tuple[tuple[bool, str], ...]:
 
 def cause_line(cause: Cause) -> str:
     """`schema  ops/elementwise.yaml: AddForward.params[1] changed`."""
-    change = f" {cause.change}" if cause.change else ""
+    change = f" {cause.change}" if cause.change and " -> " not in cause.title else ""
     return f"{cause.title}{change}"
 
 
