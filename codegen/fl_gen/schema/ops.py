@@ -30,6 +30,14 @@ DTYPE_GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 _TENSOR = "std::shared_ptr<Tensor>"
+# Words of the types that kernels have. A word that only its case tells from one of them is a slip.
+_TYPE_WORDS = {
+    word.lower(): word
+    for word in (
+        *("bool", "const", "double", "float", "int", "int64_t", "optional", "pair", "shared_ptr", "std", "string"),
+        *("tuple", "vector", "void", "DataType", "Device", "Scalar", "Tensor"),
+    )
+}
 
 
 def expand_dtypes(words: Iterable[str]) -> tuple[str, ...]:
@@ -168,6 +176,11 @@ class Op:
 
     def __post_init__(self) -> None:
         require_unique((param.name for param in self.params), "the parameter", "params")
+        for key, text in (("returns", self.returns), *(("params", param.type) for param in self.params)):
+            for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
+                meant = _TYPE_WORDS.get(word.lower(), word)
+                if meant != word:
+                    raise ModelError(f"{quote(text)}: there is no type {word}", key, f"did you mean '{meant}'?")
         names = {param.name: param for param in self.params}
         for rule in self.output_dtype:
             for argument in rule.arguments():

@@ -9,6 +9,8 @@ import pytest
 from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.op_cases import case_problem
 from fl_gen.schema.ops_spec import load_ops
+from fl_gen.workflow.generate import prepare
+from fl_gen.workflow.request import Request
 from unit.schema.samples import OPS
 
 TENSOR = "std::shared_ptr<Tensor>"
@@ -87,3 +89,26 @@ def test_what_it_cannot(type_: str, value: object) -> None:
     told = case_problem({"x": type_}, {"x": value})
     assert told is not None
     assert told.startswith("the case's 'x' must be ")
+
+
+def test_a_type_with_a_slip_in_its_case(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(OPS.replace('returns: "std::shared_ptr<Tensor>"', 'returns: "std::shared_ptr<tensor>"'))
+    with pytest.raises(SchemaError) as caught:
+        load_ops(path, "ops.yaml")
+    told = caught.value.render()
+    assert ": 'std::shared_ptr<tensor>': there is no type tensor\n" in told
+    assert told.endswith("\n  = did you mean 'Tensor'?")
+
+
+def test_a_wrapper_without_a_tensor_is_told_at_its_op(tmp_path: Path) -> None:
+    folder = tmp_path / "frameworks" / "infinitrain" / "ops"
+    folder.mkdir(parents=True)
+    tensor = "const std::shared_ptr<Tensor> &"
+    text = OPS.replace("AddForward", "PlusForward").replace("promote(a, b)", "float32").split("    cases:")[0]
+    (folder / "mine.yaml").write_text(text.replace(f'"{tensor}"', "float").replace("elementwise", "mine"))
+    request = Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False)
+    with pytest.raises(SchemaError) as caught:
+        prepare(request)
+    head = caught.value.render().split("\n")[0]
+    assert head == f"{folder / 'mine.yaml'}:4:5: PlusForward falls back to the host and takes no tensor"
