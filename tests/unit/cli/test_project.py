@@ -152,9 +152,9 @@ def test_a_swap_that_fails_is_undone_for_those_before_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a kill between two swaps is repaired by the next run."""
-    project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim:6.0}\n  dcu: {sdk: sim}\n")
+    project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim:6.0}\n  ascend: {sdk: sim:8.0}\n")
     assert run("regen").code == 0
-    project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim:6.14}\n  dcu: {sdk: sim}\n")
+    project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim:6.14}\n  ascend: {sdk: sim:9.1}\n")
     before = snapshot(tmp_path)
     swap, swapped = publishing._swap_in, []
 
