@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from fl_gen.output.plan import Action
+from fl_gen.output.policy import Policy
 from fl_gen.output.publish import replace_file
 from fl_gen.workflow.generate import generate, plan_of, prepare
 from fl_gen.workflow.request import Request
@@ -32,7 +33,7 @@ def main() -> int:
     for vendor in arguments.vendors or VENDORS:
         request = Request(vendor=vendor, sdk=("sim",), output=ROOT)
         prepared = prepare(request)
-        plan = plan_of(request, prepared) if check else generate(request, overwrite=True).plan
+        plan = plan_of(request, prepared) if check else generate(request, Policy.OVERWRITE).plan
         for entry in plan.entries:
             if entry.action is not Action.IDENTICAL:
                 changed += 1

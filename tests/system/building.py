@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from fl_gen.output.policy import Policy
 from fl_gen.output.simbuild import SimBuildOptions, build_sim_sdk
 from fl_gen.render.simapi import load_api
 from fl_gen.schema.catalog import Catalog
@@ -159,7 +160,7 @@ def tree(variant: Variant) -> Path:
     sdk = f"sim:{variant.version}" if variant.version else "sim"
     with lock(variant.tree_key):
         request = Request(vendor=variant.vendor, sdk=(sdk,), output=folder, cache=CACHE)
-        outcome = generate(request, overwrite=True)
+        outcome = generate(request, Policy.OVERWRITE)
         # Once-files are a person's, and kept; here nobody has changed them, and a template may have.
         for path in outcome.kept:
             file, text = request.backends / path, outcome.prepared.once[path]

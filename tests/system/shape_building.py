@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fl_gen.output.policy import Policy
 from fl_gen.output.simbuild import SimBuildOptions, build_sim_sdk
 from fl_gen.render.contract import render_contract, write_contract
 from fl_gen.render.simapi import load_api
@@ -172,7 +173,7 @@ def build_shape(
             schema_dirs=tuple(schemas),
             cache=CACHE,
         )
-        outcome = generate(request, overwrite=True)
+        outcome = generate(request, Policy.OVERWRITE)
         backend = outcome.prepared.resolved.backend
         shape = Shape(vendor, folder, backend, host_folder(compiler, sanitize), compiler, sanitize)
         catalog = Catalog(schemas)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -281,6 +282,35 @@ def test_a_full_disk(tmp_path: Path) -> None:
         assert "Make room on the disk and run again." in result.stderr
         assert not (disk / "generated" / "mlu").exists()
         assert not [path for path in disk.rglob("*") if path.is_file()]
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_disk_that_fills_up_under_an_update(tmp_path: Path) -> None:
+    """The old tree, a hand edit and a foreign file in it stay as they are; with room the same run succeeds."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk]
+    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
+    try:
+        assert fl_gen("backend", "mlu", "--sdk", "sim:6.0", "-o", disk, cwd=tmp_path).returncode == 0
+        edited = disk / "generated" / "mlu" / "src" / "backend.cc"
+        edited.write_text(edited.read_text(encoding="utf-8") + "// mine\n", encoding="utf-8")
+        (disk / "generated" / "mlu" / "foreign").write_text("mine")
+        with (disk / "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
+            while True:
+                ballast.write(b"x" * 4096)
+        before = snapshot(disk)
+        result = fl_gen("backend", "mlu", "--sdk", "sim", "-o", disk, "--merge", cwd=tmp_path)
+        assert (result.returncode, "No space left on device" in result.stderr) == (2, True)
+        assert "Traceback" not in result.stderr
+        assert snapshot(disk) == before
+        (disk / "ballast").unlink()
+        assert fl_gen("backend", "mlu", "--sdk", "sim", "-o", disk, "--merge", cwd=tmp_path).returncode == 0
+        assert edited.read_text(encoding="utf-8").endswith("// mine\n")
+        assert (disk / "generated" / "mlu" / "foreign").read_text() == "mine"
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
 

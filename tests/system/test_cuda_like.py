@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fl_gen.output.policy import Policy
 from fl_gen.render.simapi import load_api
 from fl_gen.render.simheaders import render_headers
 from fl_gen.schema.catalog import Catalog
@@ -66,7 +67,7 @@ def compile_only(vendor: str, sdk: tuple[str, ...], includes: Sequence[Path]) ->
     compiler, tree = tool("g++"), BUILD / "shapes" / "compiled" / ("sim" if sdk == ("sim",) else "real") / vendor
     host(compiler)
     with lock(f"compiled-{tree.parent.name}-{vendor}"):
-        outcome = generate(Request(vendor=vendor, sdk=sdk, output=tree, cache=CACHE), overwrite=True)
+        outcome = generate(Request(vendor=vendor, sdk=sdk, output=tree, cache=CACHE), Policy.OVERWRITE)
     backend = outcome.prepared.resolved.backend
     generated = tree / "generated" / vendor
     flags = [*FLAGS.split(), "-fsyntax-only", "-include", str(HOST / "shapes.h"), f"-I{FRAMEWORK}"]

@@ -62,6 +62,7 @@ def test_the_package_holds_what_it_needs_and_nothing_of_the_tests(venv: Path, tm
         "schemas/runtime.yaml",
         "templates/infinitrain/CMakeLists.txt.j2",
         "simulator/include/fl_sim/engine.h",
+        "cmake/FlGen.cmake",
     ):
         assert (data / path).is_file(), path
     assert (package / "py.typed").is_file()
@@ -107,7 +108,7 @@ def test_version_costs_at_most_five_times_an_empty_python(venv: Path, tmp_path: 
 
 
 def test_the_source_archive_is_complete(venv: Path, tmp_path: Path) -> None:
-    """A wheel built from the sdist is the wheel built from the checkout."""
+    """A wheel built from the sdist is the wheel built from the checkout, and the sdist by itself makes the same bytes."""
     env = _clean_environment(venv)
     python = venv / "bin" / "python"
     result = run([python, "-m", "pip", "install", "--quiet", "hatchling>=1.26"], env=env, timeout=600)
@@ -125,3 +126,8 @@ def test_the_source_archive_is_complete(venv: Path, tmp_path: Path) -> None:
     ]
     listed = [sorted(line.split()[0] for line in text.splitlines()[1:]) for text in names]
     assert listed[0] == listed[1]
+    unpacked_run = {**env, "PYTHONPATH": str(unpacked / "codegen")}
+    command = [sys.executable, "-m", "fl_gen", "backend", "mlu", "--sdk", "sim", "-o"]
+    succeed([*command, tmp_path / "of-the-sdist"], cwd=tmp_path, env=unpacked_run)
+    assert fl_gen("backend", "mlu", "--sdk", "sim", "-o", tmp_path / "of-the-checkout", cwd=ROOT).returncode == 0
+    assert snapshot(tmp_path / "of-the-sdist") == snapshot(tmp_path / "of-the-checkout")

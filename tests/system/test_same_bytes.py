@@ -31,10 +31,15 @@ def _expected() -> dict[str, bytes]:
 SURROUNDINGS: dict[str, dict[str, str]] = {
     "hash_seed": {"PYTHONHASHSEED": "1"},
     "another_hash_seed": {"PYTHONHASHSEED": "4242"},
+    "third_hash_seed": {"PYTHONHASHSEED": "4294967295"},
+    "random_hash_seed": {"PYTHONHASHSEED": "random"},
     "posix_language": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     "turkish_language": {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"},
+    "language_that_is_not_here": {"LC_ALL": "xx_XX.GBK", "LANG": "zh_CN.GB18030", "PYTHONIOENCODING": "latin-1"},
+    "time_zone_of_the_west": {"TZ": "Pacific/Marquesas"},
     "time_zone": {"TZ": "Pacific/Kiritimati", "SOURCE_DATE_EPOCH": "1"},
     "optimised": {"PYTHONOPTIMIZE": "2"},
+    "no_home": {"HOME": "/nonexistent", "USER": "nobody", "LOGNAME": "nobody", "XDG_CACHE_HOME": "/nonexistent/cache"},
     "terminal": {"COLUMNS": "20", "TERM": "dumb", "NO_COLOR": "1"},
 }
 
@@ -67,6 +72,76 @@ def test_folder_with_odd_characters(tmp_path: Path) -> None:
     result = fl_gen(*ARGUMENTS, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert snapshot(folder) == _expected()
+
+
+def test_ways_to_write_the_path_of_the_output(tmp_path: Path) -> None:
+    """Absolute, relative, through `..`, with a slash, through a link to the folder: nothing of it stands in the files."""
+    (tmp_path / "here" / "deeper").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "here")
+    ways = {
+        "absolute": (tmp_path / "here", str(tmp_path / "a")),
+        "relative": (tmp_path / "here" / "deeper", "../../b/"),
+        "roundabout": (tmp_path / "here", "./deeper/..//./c"),
+        "linked": (tmp_path / "link", "d"),
+    }
+    for name, (cwd, output) in ways.items():
+        result = fl_gen(*ARGUMENTS, "-o", output, cwd=cwd)
+        assert result.returncode == 0, result.stderr
+        assert snapshot(cwd / output) == _expected(), name
+
+
+def test_ways_to_write_the_path_of_a_schema_folder(tmp_path: Path) -> None:
+    """An overlay is named in the manifest, and by the same name whatever folder fl-gen is run in."""
+    schemas = tmp_path / "project" / "schemas"
+    name = "frameworks/infinitrain/ops/fill.yaml"
+    (schemas / name).parent.mkdir(parents=True)
+    text = (ROOT / "schemas" / name).read_text(encoding="utf-8")
+    (schemas / name).write_text(text + "# ours\n", encoding="utf-8")
+    ways = {
+        "absolute": (tmp_path, str(schemas)),
+        "relative": (tmp_path / "project", "schemas"),
+        "roundabout": (schemas, "../../project/./schemas/"),
+    }
+    made = {}
+    for way, (cwd, folder) in ways.items():
+        result = fl_gen(*ARGUMENTS, "--schemas", folder, "-o", tmp_path / way, cwd=cwd)
+        assert result.returncode == 0, result.stderr
+        made[way] = snapshot(tmp_path / way)
+    assert made["absolute"] == made["relative"] == made["roundabout"]
+    assert str(tmp_path).encode() not in b"".join(made["absolute"].values())
+
+
+def _with_crlf(folder: Path) -> None:
+    """Every text file below `folder` as git checks it out on Windows."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink() and b"\0" not in (data := path.read_bytes()):
+            path.write_bytes(data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"))
+
+
+def test_a_checkout_of_fl_gen_with_crlf(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    for name in ("codegen", "schemas", "templates", "simulator"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+        _with_crlf(checkout / name)
+    result = run(
+        [sys.executable, "-m", "fl_gen", *ARGUMENTS, "-o", "out"],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(checkout / "codegen")),
+    )
+    assert result.returncode == 0, result.stderr
+    assert snapshot(tmp_path / "out") == _expected()
+
+
+def test_a_checkout_of_the_output_with_crlf(tmp_path: Path) -> None:
+    """It is neither a hand edit nor out of date, and a run leaves it alone."""
+    assert fl_gen(*ARGUMENTS, cwd=tmp_path).returncode == 0
+    _with_crlf(tmp_path / "generated")
+    before = snapshot(tmp_path)
+    checked = fl_gen("check", "mlu", "--sdk", "sim", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    again = fl_gen(*ARGUMENTS, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert snapshot(tmp_path) == before
 
 
 def test_a_second_run_touches_nothing(tmp_path: Path) -> None:

@@ -23,8 +23,14 @@ EXIT_INTERRUPTED = 3
 
 # command -> (module, attribute, one line of help). The help is here so that `--help` imports no command.
 COMMANDS = {
+    "adopt": ("fl_gen.cli.adopt", "adopt", "Read a hand-written backend and hold it against a generated one."),
+    "check": ("fl_gen.cli.check", "check", "Say whether the tree is what fl-gen makes now; for CI and pre-commit."),
+    "init": ("fl_gen.cli.init", "init", "Write fl-gen.yaml, which says what a repository generates."),
+    "regen": ("fl_gen.cli.regen", "regen", "Regenerate all vendors of fl-gen.yaml, or none."),
     "backend": ("fl_gen.cli.backend", "backend", "Generate a vendor's backend from the schemas and its SDK."),
+    "diff": ("fl_gen.cli.diff", "diff", "Show what a regenerate would change, and what causes it."),
     "doctor": ("fl_gen.cli.doctor", "doctor", "What is installed and used, and what to do about what is missing."),
+    "explain": ("fl_gen.cli.explain", "explain", "Say what made a line of a generated file."),
     "framework": ("fl_gen.cli.framework", "framework", "Hold a framework's schema against its sources."),
     "kernel": ("fl_gen.cli.kernel", "kernel", "Scaffold hand-written kernels."),
     "schema": ("fl_gen.cli.schema", "schema", "Check and export the schemas."),
@@ -152,6 +158,16 @@ def _own_fault(error: Exception) -> str:
     )
 
 
+def _print_cmake_dir(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        import click
+
+        from fl_gen.schema.paths import data_dir
+
+        click.echo(data_dir() / "cmake")
+        ctx.exit()
+
+
 def _group() -> click.Group:
     import difflib
     import importlib
@@ -190,6 +206,14 @@ def _group() -> click.Group:
         cls=LazyGroup,
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    @click.option(
+        "--cmake-dir",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_print_cmake_dir,
+        help="Print the folder of FlGen.cmake, for CMAKE_MODULE_PATH.",
     )
     @click.version_option(__version__, "-V", "--version", message="fl-gen %(version)s")
     @click.pass_context

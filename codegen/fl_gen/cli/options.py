@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -88,4 +89,33 @@ def output_option(function: Function) -> Function:
         default=Path(os.curdir),
         show_default="the current folder",
         help="Folder in which generated/VENDOR and backends/VENDOR are made.",
+    )(function)
+
+
+def policy_options(function: Function) -> Function:
+    """What to do with hand edits below generated/, as `policy`: at most one of --keep, --merge and --overwrite."""
+
+    @functools.wraps(function)
+    def command(*args: Any, keep: bool, merge: bool, overwrite: bool, **others: Any) -> Any:
+        from fl_gen.output.policy import Policy
+
+        chosen = {Policy.KEEP: keep, Policy.MERGE: merge, Policy.OVERWRITE: overwrite}
+        names = [policy for policy, given in chosen.items() if given]
+        if len(names) > 1:
+            raise click.UsageError(f"--{names[0].value} and --{names[1].value} exclude each other: choose one")
+        return function(*args, policy=names[0] if names else Policy.REFUSE, **others)
+
+    for name, text in (
+        ("--overwrite", "Drop hand edits below generated/."),
+        ("--merge", "Bring fl-gen's changes into files that were edited by hand; git's markers where both changed."),
+        ("--keep", "Leave files that were edited by hand as they are, and remember that."),
+    ):
+        command = click.option(name, is_flag=True, help=text)(command)
+    return cast(Function, command)
+
+
+def config_option(function: Function) -> Function:
+    """The project's file."""
+    return click.option(
+        "--config", type=FILE, metavar="FILE", help="The project's file. Default: fl-gen.yaml in the current folder."
     )(function)

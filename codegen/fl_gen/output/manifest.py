@@ -17,6 +17,7 @@ from typing import Any
 from fl_gen.schema.errors import FlGenError
 
 MANIFEST_NAME = "manifest.json"
+RECORD_FOLDER = ".fl-gen"  # beside the manifest: what `base` keeps for merges
 FORMAT = 1
 _MAX_BYTES = 64 << 20  # some 300,000 files; a bigger file is not one of ours
 
@@ -26,19 +27,46 @@ class ManifestError(FlGenError):
 
 
 @dataclass(frozen=True)
+class Edit:
+    """What a person decided about a file that they changed: `decision` is `keep` or `merge`.
+
+    `base` is the digest of fl-gen's text that the person's version descends from, None if fl-gen never wrote the file
+    or nobody has the text. A kept file keeps its base, however often fl-gen's text changes: so a later merge brings in
+    every change since. A merged file's base is the text that was merged in.
+    """
+
+    decision: str
+    base: str | None
+
+
+@dataclass(frozen=True)
 class FileRecord:
-    """One generated file: digest of its bytes, the template and the schema nodes it came from."""
+    """One generated file: digest of the text that fl-gen made, the template and the schema nodes it came from.
+
+    With `edit` the file on disk is a person's, and `sha256` is what would stand there without it.
+    """
 
     sha256: str
     template: str
     nodes: tuple[str, ...] = ()
+    edit: Edit | None = None
+
+
+@dataclass(frozen=True)
+class OverlayRecord:
+    """A file of a user's own that lay over the shipped ones: `kind` is schema, template or block, `path` is relative to
+    the overlay's folder (for a block with `#` and the block's name behind it)."""
+
+    kind: str
+    path: str
+    sha256: str
 
 
 @dataclass(frozen=True)
 class Manifest:
     """What one run wrote.
 
-    `inputs` maps what decided the output (schemas, templates, SDK, formatter) to its digest or version.
+    `inputs` maps what decided the output (schemas, templates, SDK, formatter, licence) to its digest or version.
     """
 
     generator: str
@@ -47,10 +75,11 @@ class Manifest:
     sdk: Mapping[str, Any]
     inputs: Mapping[str, str]
     files: Mapping[str, FileRecord] = field(default_factory=dict)
+    overlays: tuple[OverlayRecord, ...] = ()
 
     def to_text(self) -> str:
         """The manifest as JSON with sorted keys and a final newline."""
-        value = {
+        value: dict[str, Any] = {
             "format": FORMAT,
             "generator": self.generator,
             "vendor": self.vendor,
@@ -62,7 +91,24 @@ class Manifest:
                 for path, record in self.files.items()
             },
         }
-        return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        if self.overlays:
+            value["overlays"] = [{"kind": one.kind, "path": one.path, "sha256": one.sha256} for one in self.overlays]
+        edits = {path: record.edit for path, record in self.files.items() if record.edit is not None}
+        return with_edits(_dumped(value), edits)
+
+
+def _dumped(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def with_edits(text: str, edits: Mapping[str, Edit]) -> str:
+    """The manifest `text`, in canonical form, with `edits` (path -> decision) in the records of their files."""
+    if not edits:
+        return text
+    value = json.loads(text)
+    for path, edit in edits.items():
+        value["files"][path]["edit"] = {"decision": edit.decision, "base": edit.base}
+    return _dumped(value)
 
 
 def digest(text: str) -> str:
@@ -126,7 +172,8 @@ def _parse(value: Any) -> Manifest:
             raise ValueError(f"the path {path!r} leads out of the folder")
         if not isinstance(record, dict) or not isinstance(record["nodes"], list):
             raise ValueError(f"the record of {path!r} has the wrong type")
-        files[path] = FileRecord(str(record["sha256"]), str(record["template"]), tuple(map(str, record["nodes"])))
+        nodes = tuple(map(str, record["nodes"]))
+        files[path] = FileRecord(str(record["sha256"]), str(record["template"]), nodes, _edit_of(path, record))
     return Manifest(
         generator=str(value["generator"]),
         vendor=str(value["vendor"]),
@@ -134,7 +181,19 @@ def _parse(value: Any) -> Manifest:
         sdk=dict(value["sdk"]),
         inputs={str(key): str(item) for key, item in value["inputs"].items()},
         files=files,
+        overlays=tuple(
+            OverlayRecord(str(one["kind"]), str(one["path"]), str(one["sha256"])) for one in value.get("overlays", ())
+        ),
     )
+
+
+def _edit_of(path: str, record: Mapping[str, Any]) -> Edit | None:
+    value = record.get("edit")
+    if value is None:
+        return None
+    if not isinstance(value, dict) or value["decision"] not in ("keep", "merge"):
+        raise ValueError(f"the edit of {path!r} is neither keep nor merge")
+    return Edit(value["decision"], None if value["base"] is None else str(value["base"]))
 
 
 def safe_relative(path: str) -> bool:

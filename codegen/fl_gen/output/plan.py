@@ -5,12 +5,16 @@ from __future__ import annotations
 import enum
 import os
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from fl_gen.output.manifest import MANIFEST_NAME, Manifest, digest, digest_file, safe_relative
+from fl_gen.output.base import BASES, IGNORE, WRITTEN
+from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, Manifest, digest, digest_file, safe_relative
+from fl_gen.output.policy import Policy
 from fl_gen.schema.errors import FlGenError
+
+Signature = tuple[int, int, int]
 
 
 class PlanError(FlGenError):
@@ -26,6 +30,8 @@ class Action(enum.Enum):
     STALE = "stale"  # fl-gen wrote it, no template makes it any more: removed
     EDITED = "edited"  # fl-gen wrote it, a person changed it since, and the run would replace or remove it
     CONFLICT = "conflict"  # a file that fl-gen never wrote stands where one is to be made
+    KEPT = "kept"  # a person's version that stays: they decided so, and fl-gen has nothing new to say, or --keep
+    MERGED = "merged"  # --merge: a person's version, with fl-gen's changes brought in
 
 
 @dataclass(frozen=True)
@@ -38,15 +44,33 @@ class Entry:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every entry, sorted by path, and the text of each file to be there afterwards."""
+    """Every entry, sorted by path, and the text of each file to be there afterwards.
+
+    `conflicts` counts, per file, the places that a person has to resolve after a merge. `made` are fl-gen's own texts,
+    where `files` has those of merges, and `bases` the texts that files with a decision descend from: both go into the
+    records for later merges. `bases_before` are the files that had one. `seen` is what the files that are to be
+    replaced or removed looked like when they were compared: publishing makes sure that nobody changed them since.
+    """
 
     folder: Path
     entries: tuple[Entry, ...]
     files: Mapping[str, str]
+    conflicts: Mapping[str, int] = field(default_factory=dict)
+    made: Mapping[str, str] = field(default_factory=dict)
+    bases: Mapping[str, str] = field(default_factory=dict)
+    bases_before: frozenset[str] = frozenset()
+    seen: Mapping[str, Signature] = field(default_factory=dict)
 
     def paths(self, *actions: Action) -> list[str]:
         """The paths with one of `actions`."""
         return [entry.path for entry in self.entries if entry.action in actions]
+
+    def is_record(self, path: str) -> bool:
+        """Whether a run makes `path` anew beside the generated files, for later merges."""
+        if not path.startswith(f"{RECORD_FOLDER}/"):
+            return False
+        base = path.removeprefix(f"{BASES}/")
+        return path in (WRITTEN, IGNORE) or (base != path and (base in self.bases or base in self.bases_before))
 
     @property
     def refused(self) -> list[str]:
@@ -56,36 +80,62 @@ class Plan:
     @property
     def changes(self) -> bool:
         """Whether publishing would change anything on disk."""
-        return bool(self.paths(Action.CREATE, Action.UPDATE, Action.STALE, Action.EDITED, Action.CONFLICT))
+        return any(entry.action not in (Action.IDENTICAL, Action.KEPT) for entry in self.entries)
 
 
-def make_plan(folder: Path, files: Mapping[str, str], manifest: Manifest | None) -> Plan:
+def make_plan(
+    folder: Path, files: Mapping[str, str], manifest: Manifest | None, policy: Policy = Policy.REFUSE
+) -> Plan:
     """Compare `files` (path -> text, the manifest's own text included) with `folder` and what `manifest` recorded.
 
-    Raises PlanError for a folder or file that is a symbolic link, or a path of the wrong kind.
+    `policy` decides about hand edits; with REFUSE and OVERWRITE they stay in `refused`, for the caller to stop or to go
+    on. Raises PlanError for a folder or file that is a symbolic link, a path of the wrong kind or a file that cannot be
+    merged, MarkersError for a hand edit with conflict markers that the run would not drop.
     """
+    from fl_gen.output.decide import decide  # which speaks of actions, so it imports this module
+
     for path in files:
-        if not safe_relative(path):
+        if not safe_relative(path) or path.split("/")[0] == RECORD_FOLDER:
             raise PlanError(f"{path!r}: a generated path must stay inside its folder")
-    _refuse_links(folder, files)
+    _refuse_links(folder, [*files, f"{BASES}/x"])
     recorded = manifest.files if manifest is not None else {}
-    entries = []
+    actions: dict[str, Action] = {}
+    seen: dict[str, Signature] = {}
     for path, text in files.items():
-        known = recorded[path].sha256 if path in recorded else None
-        entries.append(Entry(_action(folder / path, path, text, known), path))
+        on_disk = folder / path
+        if os.path.lexists(on_disk):
+            seen[path] = signature(on_disk)
+        record = recorded.get(path)
+        own = {record.sha256, record.edit.base if record.edit else None} if record is not None else set()
+        actions[path] = _action(on_disk, path, digest(text), own)
+        decided = record is not None and record.edit is not None and record.sha256 == digest(text)
+        if actions[path] is Action.EDITED and decided and policy is not Policy.OVERWRITE:
+            actions[path] = Action.KEPT
     for path, record in recorded.items():
-        if path in files:
+        if path in files or not os.path.lexists(folder / path):
             continue
         on_disk = folder / path
-        if not os.path.lexists(on_disk):
-            continue
         if kind_of(on_disk) != "file":
             raise PlanError(f"{on_disk}: fl-gen wrote a file here, and now it is a {kind_of(on_disk)}: move it away")
-        entries.append(Entry(Action.STALE if digest_file(on_disk) == record.sha256 else Action.EDITED, path))
-    return Plan(folder, tuple(sorted(entries, key=lambda entry: entry.path)), dict(files))
+        seen[path] = signature(on_disk)
+        own = {record.sha256, record.edit.base if record.edit else None}
+        actions[path] = Action.STALE if digest_file(on_disk) in own else Action.EDITED
+    result = decide(folder, files, manifest, policy, actions)
+    touched = {path for path, action in result.actions.items() if action not in (Action.IDENTICAL, Action.KEPT)}
+    return Plan(
+        folder,
+        tuple(Entry(action, path) for path, action in sorted(result.actions.items())),
+        result.files,
+        result.conflicts,
+        {path: text for path, text in files.items() if path != MANIFEST_NAME},
+        result.bases,
+        frozenset(path for path, record in recorded.items() if record.edit is not None),
+        {path: value for path, value in seen.items() if path in touched},
+    )
 
 
-def _action(on_disk: Path, path: str, text: str, recorded: str | None) -> Action:
+def _action(on_disk: Path, path: str, wanted: str, own: set[str | None]) -> Action:
+    """`own` are the digests of texts that fl-gen itself wrote there: replacing one of these loses nothing."""
     if not os.path.lexists(on_disk):
         return Action.CREATE
     kind = kind_of(on_disk)
@@ -95,13 +145,17 @@ def _action(on_disk: Path, path: str, text: str, recorded: str | None) -> Action
         current = digest_file(on_disk)
     except OSError as error:
         raise PlanError(f"{on_disk}: cannot be read: {error.strerror or error}") from error
-    if current == digest(text):
+    if current == wanted:
         return Action.IDENTICAL
-    if path == MANIFEST_NAME:
+    if path == MANIFEST_NAME or current in own:
         return Action.UPDATE
-    if recorded is None:
-        return Action.CONFLICT
-    return Action.UPDATE if current == recorded else Action.EDITED
+    return Action.EDITED if own else Action.CONFLICT
+
+
+def signature(path: Path) -> Signature:
+    """What changes when a file is written or replaced: its number, its time stamp and its size."""
+    status = path.lstat()
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def kind_of(path: Path) -> str:
@@ -114,7 +168,7 @@ def kind_of(path: Path) -> str:
     return "file" if stat.S_ISREG(mode) else "special file"
 
 
-def _refuse_links(folder: Path, files: Mapping[str, str]) -> None:
+def _refuse_links(folder: Path, files: Sequence[str]) -> None:
     """No folder on the way may be a link: it could lead out of the tree."""
     seen: set[Path] = set()
     for path in (folder / name for name in files):

@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fl_gen.output.plan import Action, Plan, kind_of
+from fl_gen.output.base import record_files
+from fl_gen.output.plan import Action, Plan, kind_of, signature
 from fl_gen.schema.errors import FlGenError
 
 _AT_FDCWD = -100
@@ -59,7 +60,8 @@ def locked(root: Path, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
                     raise PublishError(f"{root}: cannot be locked: {error.strerror}") from error
             if time.monotonic() >= deadline:
                 raise PublishError(
-                    f"{root}: another fl-gen has held this folder for {seconds:.0f} seconds: wait for it, or stop it"
+                    f"{root}: another fl-gen{_holder(handle)} has held this folder for {seconds:.0f} seconds: "
+                    "wait for it, or stop it"
                 )
             time.sleep(0.05)
         yield
@@ -67,36 +69,136 @@ def locked(root: Path, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
         os.close(handle)
 
 
+def _holder(handle: int) -> str:
+    """` (process N)` of the one that holds the lock of the open folder, as far as the system tells."""
+    status = os.fstat(handle)
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with contextlib.suppress(OSError), open("/proc/locks", encoding="ascii", errors="replace") as locks:
+        for line in locks:
+            # 1: FLOCK  ADVISORY  WRITE 4242 fe:01:131 0 EOF; a waiting one has "->" in the second place
+            parts = line.split()
+            if len(parts) > 5 and parts[1] == "FLOCK" and parts[5] == place and int(parts[4]) > 0:
+                return f" (process {parts[4]})"
+    return ""
+
+
 def publish(plan: Plan) -> None:
     """Make the disk what `plan` says. The caller holds the lock and has dealt with `plan.refused`.
 
     Does nothing, not even to a time stamp, when the plan changes nothing. Raises PublishError; nothing is half-written.
     """
-    target = plan.folder
-    stage = target.with_name(f".{target.name}{_STAGE_SUFFIX}")
+    publish_all([plan])
+
+
+def publish_all(plans: Sequence[Plan]) -> None:
+    """`publish` for several folders, all or none: every new folder is on the disk before the first is swapped in, and
+    when a swap fails, those before it are swapped back. A kill between two swaps leaves each folder old or new; the
+    next run finishes. Raises PublishError.
+    """
+    swapped: list[Plan] = []
+    where = plans[0].folder if plans else Path()
+    try:
+        for plan in plans:
+            where = plan.folder
+            _remove(_stage_of(where))
+            if plan.changes:
+                _make_folder(where.parent)
+                _stage(plan, _stage_of(where))
+        for plan in plans:
+            _require_as_seen(plan)
+        for plan in plans:
+            where = plan.folder
+            if plan.changes:
+                _swap_in(where)
+                swapped.append(plan)
+                _sync_folder(where.parent)
+        for plan in swapped:
+            where = plan.folder
+            _require_nothing_lost(plan, _stage_of(where))
+    except BaseException as error:
+        for plan in reversed(swapped):
+            with contextlib.suppress(OSError):
+                _swap_back(plan.folder)
+        for plan in plans:
+            with contextlib.suppress(OSError):
+                _remove(_stage_of(plan.folder))
+        if not isinstance(error, OSError):
+            raise
+        named = error.filename if error.filename is not None else where
+        unchanged = where if len(plans) == 1 else where.parent
+        raise PublishError(
+            f"{named}: cannot be written: {error.strerror or error}\n  {unchanged} is unchanged. {_remedy(error)}"
+        ) from error
+    for plan in swapped:
+        _discard(_stage_of(plan.folder))
+
+
+def _require_as_seen(plan: Plan) -> None:
+    """Raises PublishError when a file that is to go was changed since it was compared: that edit would be lost."""
+    for path, seen in plan.seen.items():
+        file = plan.folder / path
+        if os.path.lexists(file) and signature(file) != seen:
+            raise PublishError(f"{file}: was changed while fl-gen worked; nothing was written. Run again.")
+
+
+def _require_nothing_lost(plan: Plan, old: Path) -> None:
+    """Raises PublishError when the folder that was just swapped out, now at `old`, holds what staging has not seen:
+    somebody saved a file in between, which would be removed with the folder."""
+    for root, folders, names in os.walk(old):
+        for name in [*names, *(name for name in folders if (Path(root) / name).is_symlink())]:
+            file = Path(root) / name
+            path = file.relative_to(old).as_posix()
+            if (
+                signature(file) != plan.seen.get(path)
+                and not plan.is_record(path)
+                and not _same(file, plan.folder / path)
+            ):
+                raise PublishError(
+                    f"{plan.folder / path}: was changed while fl-gen worked; nothing was written. Run again."
+                )
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, or one is what `_carry` made of the other."""
+    if not os.path.lexists(other):
+        return False
+    left, right = one.lstat(), other.lstat()
+    return (left.st_ino, left.st_dev) == (right.st_ino, right.st_dev) or (
+        stat.S_IFMT(left.st_mode) == stat.S_IFMT(right.st_mode)
+        and left.st_size == right.st_size
+        and (stat.S_ISLNK(left.st_mode) or left.st_mtime_ns == right.st_mtime_ns)
+    )
+
+
+def _stage_of(target: Path) -> Path:
+    """Where the new folder is made: beside the old one, so that both are on one file system."""
+    return target.with_name(f".{target.name}{_STAGE_SUFFIX}")
+
+
+def _swap_in(target: Path) -> None:
+    """Put the staged folder in its place; the old one, if there is one, is where the staged one was."""
+    if target.exists():
+        _exchange(_stage_of(target), target)
+    else:
+        os.rename(_stage_of(target), target)
+
+
+def _swap_back(target: Path) -> None:
+    if _stage_of(target).exists():
+        _exchange(_stage_of(target), target)
+    else:
+        os.rename(target, _stage_of(target))
+
+
+def _discard(stage: Path) -> None:
+    """Remove an old folder after the new one is in its place. Raises PublishError."""
     try:
         _remove(stage)
-        if not plan.changes:
-            return
-        _make_folder(target.parent)
-        _stage(plan, stage)
-        if target.exists():
-            _exchange(stage, target)
-            _remove(stage)
-        else:
-            os.rename(stage, target)
-            _sync_folder(target.parent)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            _remove(stage)
-        where = error.filename if error.filename is not None else target
         raise PublishError(
-            f"{where}: cannot be written: {error.strerror or error}\n  {target} is unchanged. {_remedy(error)}"
+            f"{error.filename or stage}: the old folder cannot be removed: {error.strerror or error}\n"
+            f"  the new one is in its place. {_remedy(error)}"
         ) from error
-    except BaseException:
-        with contextlib.suppress(OSError):
-            _remove(stage)
-        raise
 
 
 def create_once(folder: Path, files: Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -218,16 +320,15 @@ def _stage(plan: Plan, stage: Path) -> None:
     """Build the new folder at `stage`: files that stay are linked to the old ones, which keeps their time stamps."""
     target = plan.folder
     stage.mkdir()
-    removed = set(plan.paths(Action.STALE))
-    rewritten = set(plan.paths(Action.CREATE, Action.UPDATE, Action.EDITED, Action.CONFLICT))
-    stale_edited = {path for path in plan.paths(Action.EDITED) if path not in plan.files}
+    touched = {entry.path for entry in plan.entries if entry.action not in (Action.IDENTICAL, Action.KEPT)}
+    records = record_files(plan.made, plan.bases) if plan.made else {}  # a vendor that goes leaves none
     if target.is_dir():
         for root, folders, names in os.walk(target):
             relative = Path(root).relative_to(target)
             links = [name for name in folders if (Path(root) / name).is_symlink()]
             for name in [*names, *links]:
                 path = (relative / name).as_posix()
-                if path in removed or path in rewritten or path in stale_edited:
+                if path in touched or plan.is_record(path):
                     continue
                 _make_folder((stage / path).parent)
                 _carry(Path(root) / name, stage / path)
@@ -235,11 +336,13 @@ def _stage(plan: Plan, stage: Path) -> None:
                 # Empty folders of a person stay; those that only held stale files go.
                 if name not in links and not any((Path(root) / name).iterdir()):
                     _make_folder(stage / relative / name)
-    written = [stage / path for path in sorted(rewritten - stale_edited)]
-    for path, file in zip(sorted(rewritten - stale_edited), written, strict=True):
-        _make_folder(file.parent)
-        _write(file, plan.files[path])
-    _sync_files(written)
+    texts = {path: plan.files[path] for path in touched if path in plan.files} | records
+    for path, text in sorted(texts.items()):
+        _make_folder((stage / path).parent)
+        _write(stage / path, text)
+    for path in plan.paths(Action.MERGED):
+        shutil.copymode(target / path, stage / path)
+    _sync_files([stage / path for path in sorted(texts)])
     if target.is_dir():
         shutil.copymode(target, stage)
     _sync_folder(stage)
@@ -257,7 +360,8 @@ def _carry(source: Path, destination: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     # "x": a link or file that somebody put here is not followed, not truncated.
-    with open(path, "x", encoding="utf-8", newline="\n") as file:
+    # A merge may hold bytes of a person that are not UTF-8.
+    with open(path, "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         file.write(text)
     if path.suffix in (".bash", ".sh"):
         mode = path.stat().st_mode
@@ -286,7 +390,6 @@ def _sync_file(path: Path) -> None:
 def _exchange(stage: Path, target: Path) -> None:
     """Swap the two folders in one step; where the system cannot, by two renames."""
     if _renameat2(stage, target):
-        _sync_folder(target.parent)
         return
     old = target.with_name(f".{target.name}.fl-gen-old")
     _remove(old)
@@ -297,7 +400,6 @@ def _exchange(stage: Path, target: Path) -> None:
         os.rename(old, target)
         raise
     os.rename(old, stage)
-    _sync_folder(target.parent)
 
 
 def recover(target: Path) -> None:
@@ -342,6 +444,9 @@ def _remove(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif os.path.lexists(path):
+        for folder, _, _ in os.walk(path):  # the copy of a folder that a person closed has to go as well
+            if not os.access(folder, os.W_OK | os.X_OK):
+                os.chmod(folder, 0o700)
         shutil.rmtree(path)
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import jinja2
 
 
+SHIPPED = "shipped/"  # how an overlay names a shipped template that it extends, below an overlay of that path
+
+
 class TemplateError(FlGenError):
     """A template that cannot be rendered. Shipped ones never fail; a user's overlay may."""
 
@@ -71,7 +74,12 @@ def spell(items: Iterable[Any], separator: str = ", ", template: str = "{}") -> 
 _MAX_REPEAT = 1 << 20  # elements that `*` may make in a template: no file of ours is as long
 
 
-def _make(roots: Sequence[Path], cache: Path | None) -> jinja2.Environment:
+def build(
+    roots: Sequence[Path],
+    cache: Path | None,
+    adapted: Callable[[type[jinja2.Environment]], type[jinja2.Environment]] | None = None,
+) -> jinja2.Environment:
+    """A new environment over template `roots`. `adapted` makes another kind, whose code must not be in `cache`."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -94,6 +102,9 @@ def _make(roots: Sequence[Path], cache: Path | None) -> jinja2.Environment:
         """Templates of the roots only: a symbolic link may not lead out, and what is not a file is not opened."""
 
         def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
+            if template.startswith(SHIPPED):
+                last = jinja2.FileSystemLoader(self.searchpath[-1])
+                return last.get_source(environment, template[len(SHIPPED) :])
             for root in self.searchpath:
                 path = os.path.join(root, *template.split("/"))
                 if os.path.lexists(path):
@@ -103,7 +114,8 @@ def _make(roots: Sequence[Path], cache: Path | None) -> jinja2.Environment:
 
     shipped = data_dir() / "templates"
     trusted = all(root == shipped or shipped in root.parents for root in roots)
-    environment = (jinja2.Environment if trusted else Sandbox)(
+    kind = jinja2.Environment if trusted else Sandbox
+    environment = (kind if adapted is None else adapted(kind))(
         loader=(jinja2.FileSystemLoader if trusted else Loader)([str(root) for root in roots]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -139,7 +151,7 @@ def environment_for(roots: tuple[Path, ...], cache: Path | None = None) -> jinja
 
     `cache` is the folder of compiled templates, None to compile them anew.
     """
-    return _make(roots, cache)
+    return build(roots, cache)
 
 
 # Control characters, and halves of surrogate pairs, which no encoding can write.
@@ -152,11 +164,16 @@ def render_file(environment: jinja2.Environment, file: FileRender) -> str:
 
     Raises TemplateError with template, line and the schema nodes that were being rendered.
     """
+    return tidied(render_text(environment, file), file)
+
+
+def render_text(environment: jinja2.Environment, file: FileRender) -> str:
+    """What the template puts out, as it is. Raises TemplateError."""
     import jinja2
 
     nodes = f" while rendering {', '.join(file.nodes[:3])}" if file.nodes else ""
     try:
-        text = environment.get_template(file.template).render(file.context)
+        return environment.get_template(file.template).render(file.context)
     except FlGenError:
         raise
     except jinja2.TemplateNotFound as error:
@@ -175,6 +192,13 @@ def render_file(environment: jinja2.Environment, file: FileRender) -> str:
     except Exception as error:  # whatever a template's expression can raise
         what = f"no {error} here" if isinstance(error, KeyError) else f"{error} ({type(error).__name__})"
         raise TemplateError(f"{_template_line(error, file.template)}: {what}{nodes}") from error
+
+
+def tidied(text: str, file: FileRender) -> str:
+    """What a template put out, with LF, no runs of blank lines and one final newline.
+
+    Raises TemplateError for a character that no source file may hold.
+    """
     found = _FORBIDDEN.search(text)
     if found is not None:
         code = f"U+{ord(found.group()):04X}"

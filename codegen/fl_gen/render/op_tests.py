@@ -12,6 +12,7 @@ from typing import Any
 
 from fl_gen.render.environment import FileRender
 from fl_gen.resolve.model import Backend
+from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.ops import Op, OpParam, TestCase
 
 _ROOT = "tests"
@@ -205,7 +206,7 @@ def _make(param: OpParam, value: Any, case: TestCase) -> str:
 
 
 def _literal(param: OpParam, value: Any) -> str:
-    """`value` as C++ of exactly the type of `param`. Raises ValueError for a type that no case can give."""
+    """`value` as C++ of exactly the type of `param`. Raises SchemaError for a type that no case can give."""
     type_ = param.bare_type
     if type_ == "float":
         return f"{float(value)!r}f"
@@ -221,7 +222,8 @@ def _literal(param: OpParam, value: Any) -> str:
         return _dims(value)
     if type_ == "std::vector<std::vector<int64_t>>":
         return f"std::vector<Dims>{_braced(_dims(dims) for dims in value)}"
-    raise ValueError(f"{param.location}: a test case cannot give a {type_}")
+    message = f"a test case cannot give a {type_}"
+    raise SchemaError([Diagnostic(param.location, message, "leave out the cases of this op", rule="wrong-value")])
 
 
 def _dims(shape: Iterable[int]) -> str:

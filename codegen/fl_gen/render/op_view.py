@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fl_gen.resolve.ops import ResolvedOp
+from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.ops import DTYPE_GROUPS, DTypeRule, OpParam
 
 # Kernels whose wrapper is not made from the schema: they take bare addresses, cross devices, or are views.
@@ -169,9 +170,13 @@ class OpView:
 
     @property
     def subject(self) -> str:
-        """The argument whose device is the device of the call."""
+        """The argument whose device is the device of the call. Raises SchemaError when there is none."""
         roles = ("input", "index", "inout", "output")
         candidates = [param for param in self.resolved.op.params if param.has_tensors and param.role in roles]
+        if not candidates:
+            place, message = self.resolved.op.location, f"{self.name} falls back to the host and takes no tensor"
+            hint = "write strategy: host, or give it the tensor that it works on"
+            raise SchemaError([Diagnostic(place, message, hint, rule="invariant")])
         # An argument that may be left out tells nothing as long as there is another one.
         sure = [param for param in candidates if not param.bare_type.startswith("std::optional<")] or candidates
         return sure[0].name if sure[0].type.count("std::vector<") == 1 else _first_tensor(sure[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -48,10 +48,10 @@ def el(tag: str, *children: Child, **attributes: str | bool | None) -> Html:
     return Html("".join(parts))
 
 
-def page(title: str, *body: Child) -> str:
-    """The whole document. It loads nothing, and only its own script may run in it."""
-    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+def page(title: str, *body: Child, styles: Sequence[str] = ("page.css",), script_file: str = "page.js") -> str:
+    """The whole document, with its styles and script inside. It loads nothing, and only this script may run in it."""
+    style = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in styles)
+    script = (_FOLDER / script_file).read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
     head = el(

@@ -6,9 +6,11 @@ import importlib
 
 # kind -> (module, function that gives the schema's text)
 _KINDS = {
+    "explain": ("fl_gen.report.explain_json", "explain_schema"),
     "sdk-check": ("fl_gen.report.sdk_json", "schema_text"),
     "sdk-diff": ("fl_gen.report.diff_json", "diff_schema"),
     "sdk-dump": ("fl_gen.report.dump_text", "dump_schema"),
+    "tree-diff": ("fl_gen.report.tree_diff_json", "tree_diff_schema"),
 }
 REPORT_KINDS = tuple(_KINDS)
 

@@ -47,6 +47,9 @@ def backend_summary(request: Request, outcome: Outcome) -> str:
         "",
         f"files    {shown(request.generated)}: {verbs}",
     ]
+    for path, count in outcome.plan.conflicts.items():
+        places = f"{count} conflict{'' if count == 1 else 's'}"
+        lines.append(f"         {shown(request.generated / path)}: {places} to resolve")
     verified = outcome.prepared.verified
     if verified is not None:
         lines.append(f"verified {verified.units} C++ files against the SDK and the framework ({verified.framework})")
@@ -179,5 +182,6 @@ def plan_text(plan: Plan) -> str:
         if entry.action is not Action.IDENTICAL
     ]
     same = len(plan.paths(Action.IDENTICAL))
-    lines.append(f"{same} identical, {len(plan.entries) - same} to change; nothing was written")
+    kept = len(plan.paths(Action.KEPT))
+    lines.append(f"{same} identical, {len(plan.entries) - same - kept} to change; nothing was written")
     return "\n".join(lines)

@@ -63,6 +63,12 @@ def _kernels() -> Record:
     return SPEC
 
 
+def _project() -> Record:
+    from .project_spec import SPEC
+
+    return SPEC
+
+
 # kind -> (declaration, title, where such files are, relative to a schema folder or a repository)
 _KINDS: dict[str, tuple[Callable[[], Record], str, str]] = {
     "runtime": (_runtime, "the portable vocabulary of fl-gen", "runtime.yaml"),
@@ -74,6 +80,7 @@ _KINDS: dict[str, tuple[Callable[[], Record], str, str]] = {
     "vendor-base": (_vendor, "a base that vendors of fl-gen extend", "bases/*/vendor.yaml"),
     "api-base": (_api, "a base that prototypes of SDKs for fl-gen extend", "bases/*/api.yaml"),
     "kernels": (_kernels, "hand-written kernels of a backend", "backends/*/kernels.yaml"),
+    "project": (_project, "what fl-gen generates in a repository", "fl-gen.yaml"),
 }
 KINDS = tuple(_KINDS)
 _BASES = ("vendor-base", "api-base")

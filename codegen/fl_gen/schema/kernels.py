@@ -115,32 +115,32 @@ def _insertions(text: str, root: Node, entry: str) -> Iterator[str]:
     key, value = root.keys["kernels"], root.values["kernels"]
     if isinstance(value, Sequence) and value.items:
         last = value.items[-1]
-        end = _last_character(last)
+        end = last_character(last)
         first = body.split("\n")[value.line]
         if first[value.column : value.column + 1] == "[":
             while (close := re.compile(r"\s*[}\]]").match(body, end)) is not None:
                 end = close.end()
                 yield f"{bom}{body[:end]}, {entry}{body[end:]}"
             return
-        head, line_end, tail = _after_line(body, end)
+        head, line_end, tail = after_line(body, end)
         yield f"{bom}{head}{line_end or newline}{' ' * value.column}- {entry}{newline}{tail}"
         return
     # An empty list is written `kernels: []` or `kernels:`; both become the head of a block list.
-    head, line_end, tail = _after_line(body, key.end)
+    head, line_end, tail = after_line(body, key.end)
     line = head[key.index :]
     head = head[: key.index] + re.sub(r"^([^#\[\]~]*:)(?:[ \t]*(?:\[[ \t]*\]|null|~))?", r"\1", line)
     yield f"{bom}{head}{line_end or newline}  - {entry}{newline}{tail}"
 
 
-def _last_character(node: Node) -> int:
+def last_character(node: Node) -> int:
     """The offset behind the last scalar of a node."""
     if isinstance(node, Scalar):
         return node.end
     children = node.items if isinstance(node, Sequence) else list(node.values.values())
-    return max((_last_character(child) for child in children), default=0)
+    return max((last_character(child) for child in children), default=0)
 
 
-def _after_line(text: str, offset: int) -> tuple[str, str, str]:
+def after_line(text: str, offset: int) -> tuple[str, str, str]:
     """The text up to the end of the line of `offset`, that line's end, and the rest."""
     match = re.compile(r"\r\n?|\n").search(text, offset)
     return (text, "", "") if match is None else (text[: match.start()], match.group(), text[match.end() :])

@@ -13,6 +13,7 @@ from .errors import quote
 from .frozen import frozen
 from .location import Location
 from .name import Name
+from .op_cases import case_problem
 from .spec import require_unique
 from .values import ModelError, Table
 from .vendor import DTYPES
@@ -29,6 +30,14 @@ DTYPE_GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 _TENSOR = "std::shared_ptr<Tensor>"
+# Words of the types that kernels have. A word that only its case tells from one of them is a slip.
+_TYPE_WORDS = {
+    word.lower(): word
+    for word in (
+        *("bool", "const", "double", "float", "int", "int64_t", "optional", "pair", "shared_ptr", "std", "string"),
+        *("tuple", "vector", "void", "DataType", "Device", "Scalar", "Tensor"),
+    )
+}
 
 
 def expand_dtypes(words: Iterable[str]) -> tuple[str, ...]:
@@ -167,6 +176,11 @@ class Op:
 
     def __post_init__(self) -> None:
         require_unique((param.name for param in self.params), "the parameter", "params")
+        for key, text in (("returns", self.returns), *(("params", param.type) for param in self.params)):
+            for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
+                meant = _TYPE_WORDS.get(word.lower(), word)
+                if meant != word:
+                    raise ModelError(f"{quote(text)}: there is no type {word}", key, f"did you mean '{meant}'?")
         names = {param.name: param for param in self.params}
         for rule in self.output_dtype:
             for argument in rule.arguments():
@@ -186,6 +200,9 @@ class Op:
             if set(case.arguments) != set(names):
                 wrong = sorted(set(case.arguments) ^ set(names))
                 raise ModelError(f"a case gives every argument once; these differ: {', '.join(wrong)}", "cases")
+            unusable = case_problem({param.name: param.bare_type for param in self.params}, case.arguments)
+            if unusable is not None:
+                raise ModelError(unusable, "cases")
 
     @property
     def canonical(self) -> Name:

@@ -34,7 +34,7 @@ _OP_NAME = Str("an op's name", "[A-Z][A-Za-z0-9]*", "PascalCase, as it is regist
 
 
 class _Plain(Spec):
-    """Any data: shapes, numbers, words, maps of them. What generated tests do with it, the tests' renderer checks."""
+    """Any data: shapes, numbers, words, maps of them. Whether it suits the argument, the op checks."""
 
     __slots__ = ()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from .errors import FlGenError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_instead: list[Path] = []
 
 
 @lru_cache(maxsize=1)
@@ -17,10 +18,19 @@ def data_dir() -> Path:
 
     In a wheel that is `fl_gen/_data`, in a checkout its root. Raises FlGenError when neither is there.
     """
-    for folder in (_PACKAGE / "_data", _PACKAGE.parents[1]):
+    for folder in (*_instead, _PACKAGE / "_data", _PACKAGE.parents[1]):
         if (folder / "schemas" / "runtime.yaml").is_file():
             return folder
     raise FlGenError(f"fl-gen is not installed completely: no schemas beside {_PACKAGE}; install it again")
+
+
+def use_data_dir(folder: Path | None) -> None:
+    """Make `folder` the shipped data for the rest of this process, fl-gen's own again with None.
+
+    For processes that render what another revision of the data makes.
+    """
+    _instead[:] = [] if folder is None else [folder]
+    data_dir.cache_clear()
 
 
 def shown(path: str | os.PathLike[str]) -> str:

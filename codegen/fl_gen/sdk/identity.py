@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import stat
 from pathlib import Path
 
 
@@ -57,8 +58,10 @@ def listing_digest(folder: str) -> str:
 
 
 def file_digest(path: str) -> str:
-    """SHA-256 of a file; empty if it cannot be read."""
+    """SHA-256 of a file; empty if it cannot be read, or is no file: a pipe would be waited for."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return ""
         with open(path, "rb") as stream:
             return hashlib.sha256(stream.read()).hexdigest()
     except OSError:

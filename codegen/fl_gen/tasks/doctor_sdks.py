@@ -114,7 +114,12 @@ def overlays(schema_dirs: Sequence[Path], template_dirs: Sequence[Path]) -> Iter
             files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob(f"*{suffix}") if path.is_file())
             replaced = [file for file in files if (shipped / file).is_file()]
             added = [file for file in files if file not in replaced]
+            blocks, faults = _blocks(folder) if kind == "templates" else ({}, _misspelt(folder))
+            replaced = [f"{file} ({', '.join(blocks[file])} only)" if file in blocks else file for file in replaced]
             text = f"{shown(folder)}: replaces {_listed(replaced)}; adds {_listed(added)}"
+            for fault in faults:
+                first, _, rest = fault.render().partition("\n")
+                yield Item(f"--{kind}", "warning", first, rest.strip().removeprefix("= "))
             if not files:
                 yield Item(
                     f"--{kind}", "warning", f"{shown(folder)}: holds no {suffix} file", f"lay it out as {shipped}"
@@ -131,10 +136,39 @@ def overlays(schema_dirs: Sequence[Path], template_dirs: Sequence[Path]) -> Iter
                 yield Item(f"framework {name}", "warning", _first(error), "fl-gen schema check")
 
 
+def _blocks(folder: Path) -> tuple[dict[str, tuple[str, ...]], list[FlGenError]]:
+    """The templates of which a folder replaces blocks only, with these, and what lies over nothing."""
+    from fl_gen.render.overlay import template_overlays
+    from fl_gen.schema.paths import data_dir
+
+    blocks: dict[str, tuple[str, ...]] = {}
+    faults = []
+    for tree in sorted(path for path in folder.iterdir() if path.is_dir()):
+        shipped = data_dir() / "templates" / tree.name
+        if not shipped.is_dir():
+            continue
+        try:
+            found = template_overlays((tree, shipped))
+        except FlGenError as error:
+            faults.append(error)
+            continue
+        blocks |= {f"{tree.name}/{one.path}": one.blocks for one in found if one.blocks}
+    return blocks, faults
+
+
+def _misspelt(folder: Path) -> list[FlGenError]:
+    """What lies over nothing in a folder of schemas."""
+    from fl_gen.workflow.overlays import schema_files
+
+    try:
+        list(schema_files([folder]))
+    except FlGenError as error:
+        return [error]
+    return []
+
+
 def _listed(files: Sequence[str]) -> str:
-    if not files:
-        return "nothing"
-    return ", ".join(files[:4]) + (f" and {len(files) - 4} more" if len(files) > 4 else "")
+    return ", ".join(files) if files else "nothing"
 
 
 def _first(error: FlGenError) -> str:

@@ -74,14 +74,14 @@ def open_tree(source: str | os.PathLike[str], interface: Interface) -> Tree:
             f"--source {shown(root)} is no checkout of {interface.display_name}: it has no {missing[0]}{more}\n"
             f"  = name the folder that holds {missing[0]}"
         )
-    shims = _cxx()
-    system = (*shims.dirs, *_prefixes())
+    shims = cxx_headers()
+    system = (*shims.dirs, *prefixes())
     below = [os.path.join(folder, name) for folder in system for name in checkout.system]
     own = [os.path.normpath(root / folder) for folder in checkout.include]
     folders = [*own, *(folder for folder in (*below, *system) if os.path.isdir(folder) or folder in shims.files)]
     _require(checkout, folders, interface)
     texts, unread = _read(root, checkout, interface)
-    absent = _absent(root, texts, folders)
+    absent = absent_headers(root, texts, folders)
     stand_ins = {one.header: one.text for one in checkout.stand_ins}
     memory = {**shims.files, **{f"{_STUBS}/{name}": stand_ins.get(name, "") + "\n" for name in absent}}
     memory |= {
@@ -140,7 +140,7 @@ def _root(text: str, interface: Interface) -> Path:
     return path
 
 
-def _cxx() -> Shims:
+def cxx_headers() -> Shims:
     """Compiler headers with a C++ library."""
     for shims in tiers():
         if any(os.path.isfile(os.path.join(folder, "memory")) for folder in shims.dirs):
@@ -151,7 +151,7 @@ def _cxx() -> Shims:
     )
 
 
-def _prefixes() -> tuple[str, ...]:
+def prefixes() -> tuple[str, ...]:
     """The include folders of CMAKE_PREFIX_PATH, where people name what they built themselves."""
     entries = re.split("[:;]", os.environ.get("CMAKE_PREFIX_PATH", ""))
     return tuple(os.path.join(entry, "include") for entry in entries if entry)
@@ -204,7 +204,7 @@ def _read(root: Path, checkout: Checkout, interface: Interface) -> tuple[dict[st
     return texts, unread
 
 
-def _absent(root: Path, texts: Mapping[str, str], folders: Sequence[str]) -> list[str]:
+def absent_headers(root: Path, texts: Mapping[str, str], folders: Sequence[str]) -> list[str]:
     """The headers that the tree includes and no include folder has. They are read as empty, or as their stand-in."""
     known: dict[str, bool] = {}
     for file, text in texts.items():

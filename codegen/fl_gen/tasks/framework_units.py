@@ -48,7 +48,7 @@ def trivial_types(job: Job, types: Sequence[str]) -> dict[str, bool]:
     lines = [f'#include "{path}"' for path in job.tree.headers]
     first = len(lines)
     lines += [f"enum {{ fl_gen_{n} = __is_trivially_copyable({one}) }};" for n, one in enumerate(types)]
-    parsed = clang.parse(_PREFIX, "\n".join([*lines, ""]).encode(), _arguments(job, ""), job.tree.memory)
+    parsed = clang.parse(_PREFIX, "\n".join([*lines, ""]).encode(), unit_arguments(job, ""), job.tree.memory)
     bad = {message.place.line - first - 1 for message in parsed.errors if message.place.file == _PREFIX}
     found: dict[str, bool] = {}
     for cursor in tree.children(parsed.unit.cursor):
@@ -65,13 +65,18 @@ def read_unit(job: Job, file: str) -> UnitRead:
     try:
         text = job.tree.text(file)
         # Parsed as a beginning of a unit: libclang then leaves out the instantiations at its end, half of the time.
-        parsed = clang.parse(file, text, _arguments(job, file), job.tree.memory, precompile=True)
+        parsed = clang.parse(file, text, unit_arguments(job, file), job.tree.memory, precompile=True)
     except (SdkError, OSError) as error:
         return UnitRead(file, unread=str(error).splitlines()[0])
-    return _Reader(job, file, text.decode("utf-8", "replace"), parsed).read()
+    return read_parsed(job, file, text.decode("utf-8", "replace"), parsed)
 
 
-def _arguments(job: Job, file: str) -> list[str]:
+def read_parsed(job: Job, file: str, text: str, parsed: Parsed) -> UnitRead:
+    """`read_unit` of a source that is parsed already."""
+    return _Reader(job, file, text, parsed).read()
+
+
+def unit_arguments(job: Job, file: str) -> list[str]:
     own = ["-include-pch", job.precompiled] if job.precompiled else []
     return [*own, *job.tree.flags_of(file)]
 

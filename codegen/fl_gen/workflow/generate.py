@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fl_gen import __version__
 from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, ManifestError, digest, load
 from fl_gen.output.plan import Plan, make_plan
+from fl_gen.output.policy import Policy
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.catalog import Catalog, Schemas
 from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
@@ -116,9 +117,14 @@ def prepare(request: Request) -> Prepared:
     """Render every file of the backend. Nothing is written."""
     from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
     from fl_gen.render.infinitrain import render_infinitrain
+    from fl_gen.render.licence import with_licence
+    from fl_gen.workflow.overlays import overlay_records
 
     resolved = resolve_request(request)
     roots = template_roots(request)
+    schemas = Catalog(request.schema_dirs).files(request.vendor, request.framework)
+    trees = [root / request.framework for root in roots]
+    overlays = overlay_records(request.schema_dirs, trees, request.framework, schemas)
     compiled = request.cache / "templates" if request.cache is not None else None
     if request.formatted:
         styles = [root / request.framework / "clang-format.yaml" for root in roots]
@@ -128,7 +134,8 @@ def prepare(request: Request) -> Prepared:
             rendered = render_infinitrain(resolved.backend, roots, compiled, formatter)
     else:
         rendered = render_infinitrain(resolved.backend, roots, compiled)
-    files, once = rendered.generated, rendered.once
+    files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
+    once = rendered.once
     verified = None
     if request.verify:
         from fl_gen.render.verify import Sources, verify
@@ -147,14 +154,16 @@ def prepare(request: Request) -> Prepared:
             "headers": resolved.backend.sdk.digest,
         },
         inputs={
-            "schemas": _digest_files(Catalog(request.schema_dirs).files(request.vendor, request.framework)),
+            "schemas": _digest_files(schemas),
             "templates": _digest_templates(roots, request.framework),
             "clang-format": PINNED_VERSION if request.formatted else "none",
+            **({"licence": digest(request.licence)} if request.licence is not None else {}),
         },
         files={
             path: FileRecord(digest(text), rendered.sources[path][0], rendered.sources[path][1])
             for path, text in files.items()
         },
+        overlays=overlays,
     )
     return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
 
@@ -174,39 +183,51 @@ def template_roots(request: Request) -> tuple[Path, ...]:
     return (*request.template_dirs, data_dir() / "templates")
 
 
-def plan_of(request: Request, prepared: Prepared) -> Plan:
+def plan_of(request: Request, prepared: Prepared, policy: Policy = Policy.REFUSE) -> Plan:
     """What publishing `prepared` would do to the disk. Raises ManifestError for a folder of another vendor."""
+    return plan_files(request, prepared.files, policy)
+
+
+def plan_files(request: Request, files: Mapping[str, str], policy: Policy = Policy.REFUSE) -> Plan:
+    """`plan_of` of the files alone, the manifest among them."""
     manifest = load(request.generated)
     if manifest is not None and manifest.vendor != request.vendor:
         raise ManifestError(
             f"{request.generated / MANIFEST_NAME}:1:1: this is the manifest of {quote(manifest.vendor)}, "
             f"in the folder of {request.vendor}\n  = move the folder away and generate again"
         )
-    return make_plan(request.generated, prepared.files, manifest)
+    return make_plan(request.generated, files, manifest, policy)
 
 
-def generate(request: Request, overwrite: bool = False) -> Outcome:
+def generate(request: Request, policy: Policy = Policy.REFUSE) -> Outcome:
     """Make the vendor's tree. Raises EditedError, and writes nothing, if a hand edit would be lost."""
     from fl_gen.output.publish import locked, publish, recover, staged_once
 
     prepared = prepare(request)
     with locked(request.output):
         recover(request.generated)
-        plan = plan_of(request, prepared)
-        if plan.refused and not overwrite:
-            raise _edited(request, plan)
+        plan = plan_of(request, prepared, policy)
+        require_decided([(request, plan)], policy)
         with staged_once(request.backends, prepared.once) as place:
             publish(plan)
             created, kept = place()
     return Outcome(prepared, plan, tuple(created), tuple(kept))
 
 
-def _edited(request: Request, plan: Plan) -> EditedError:
-    listed = "\n".join(f"  {request.generated / path}" for path in plan.refused)
-    return EditedError(
-        f"{len(plan.refused)} file(s) under {request.generated} were changed by hand, and this run would lose that:\n"
+def require_decided(plans: Sequence[tuple[Request, Plan]], policy: Policy) -> None:
+    """Raises EditedError when a plan would lose hand edits about which nobody decided."""
+    refused = [(request, plan) for request, plan in plans if plan.refused]
+    if not refused or policy is Policy.OVERWRITE:
+        return
+    listed = "\n".join(f"  {request.generated / path}" for request, plan in refused for path in plan.refused)
+    count = sum(len(plan.refused) for _, plan in refused)
+    folders = {request.generated.parent if len(refused) > 1 else request.generated for request, _ in refused}
+    where = ", ".join(str(folder) for folder in sorted(folders))
+    raise EditedError(
+        f"{count} file(s) under {where} were changed by hand, and this run would lose that:\n"
         f"{listed}\n"
-        "  = move your change to a template, a schema or backends/, or run again with --overwrite to drop it"
+        "  = move your change to a template, a schema or backends/; or run again with --merge to have both, "
+        "with --keep to leave your files as they are, or with --overwrite to drop your change"
     )
 
 

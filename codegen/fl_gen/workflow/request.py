@@ -13,7 +13,8 @@ class Request:
 
     `sdk` are paths, or the one word `sim` or `sim:VERSION`; empty means the vendor's environment variables and default
     places. `output` is the folder that holds `generated/` and `backends/`. `require` names groups of the SDK that must
-    be there. `cache` None turns fl-gen's caches off.
+    be there. `cache` None turns fl-gen's caches off. `licence` is text that stands as a comment at the top of every
+    generated file, as `render.licence.read_licence` gives it.
     """
 
     vendor: str
@@ -26,6 +27,7 @@ class Request:
     cache: Path | None = None
     formatted: bool = True
     verify: bool = False
+    licence: str | None = None
 
     @property
     def generated(self) -> Path:

@@ -217,3 +217,18 @@ headers:
         items:
           - {function: crtResult_t crtCount(int *count), sim: DeviceCount(count), nonnull: [count]}
 """
+
+PROJECT = """\
+schema: 1
+generator: 0.1.0
+framework: infinitrain
+output: .
+formatter: clang-format
+licence: LICENCE.header
+schemas: [schemas]
+templates: [templates, more/templates]
+vendors:
+  mlu: {sdk: sim:6.14, require: [ccl]}
+  maca: {sdk: /opt/maca}
+  ascend:
+"""

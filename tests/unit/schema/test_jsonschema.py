@@ -20,12 +20,24 @@ from fl_gen.schema.kernels import load_native_kernels
 from fl_gen.schema.nodes import plain_data
 from fl_gen.schema.ops_spec import load_ops
 from fl_gen.schema.paths import data_dir
+from fl_gen.schema.project_spec import load_project
 from fl_gen.schema.runtime import load_runtime
 from fl_gen.schema.spec import raise_problems
 from fl_gen.schema.vendor_spec import load_vendor
 from fl_gen.schema.vocabulary import load_vocabulary
 from fl_gen.schema.yaml_loader import load, loads
-from unit.schema.samples import API, API_BASE, API_EXTENDS, KERNELS, OPS, RUNTIME, VENDOR, VENDOR_BASE, VENDOR_EXTENDS
+from unit.schema.samples import (
+    API,
+    API_BASE,
+    API_EXTENDS,
+    KERNELS,
+    OPS,
+    PROJECT,
+    RUNTIME,
+    VENDOR,
+    VENDOR_BASE,
+    VENDOR_EXTENDS,
+)
 
 LOADERS: dict[str, Callable[..., Any]] = {
     "runtime": load_runtime,
@@ -37,6 +49,7 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "vendor-base": lambda path: sound_base(path, "vendor"),
     "api-base": lambda path: sound_base(path, "api"),
     "kernels": load_native_kernels,
+    "project": load_project,
 }
 
 
@@ -49,6 +62,7 @@ SCHEMAS = data_dir() / "schemas"
 INTERFACE = (SCHEMAS / "frameworks" / "infinitrain" / "interface.yaml").read_text(encoding="utf-8")
 SAMPLES = {"runtime": RUNTIME, "vendor": VENDOR, "ops": OPS, "api": API, "kernels": KERNELS, "interface": INTERFACE}
 SAMPLES["vocabulary"] = (SCHEMAS / "vocabulary.yaml").read_text(encoding="utf-8")
+SAMPLES["project"] = PROJECT
 SAMPLES |= {"vendor-base": VENDOR_BASE, "api-base": API_BASE}
 SHIPPED = [(kind, path) for kind in KINDS for path in sorted(SCHEMAS.glob(pattern(kind)))]
 VALIDATORS = {kind: jsonschema.Draft202012Validator(export(kind)) for kind in KINDS}

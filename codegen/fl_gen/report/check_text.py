@@ -1,0 +1,57 @@
+"""What `fl-gen check` prints."""
+
+from __future__ import annotations
+
+from fl_gen.schema.errors import printable
+from fl_gen.tasks.tree_check import KINDS, TreeCheck, VendorCheck
+
+_MOST_LINES = 400  # of all diffs together
+_MOST_FILES = 60  # of one kind and vendor
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+_OFF = "\x1b[0m"
+
+
+def check_text(check: TreeCheck, colour: bool = False) -> str:
+    """A line for each finding, the differences, and the commands that mend it."""
+    lines: list[str] = []
+    room = _MOST_LINES
+    for one in check.vendors:
+        lines += _findings(one)
+    for one in check.vendors:
+        for finding in one.findings:
+            if not finding.diff:
+                continue
+            if room <= 0:
+                break
+            shown = finding.diff[:room]
+            room -= len(shown)
+            cut = finding.cut + len(finding.diff) - len(shown)
+            lines += ["", *(_coloured(printable(line), colour) for line in shown)]
+            if cut:
+                lines.append(f"… {cut} more lines of this file differ")
+    if room <= 0:
+        lines += ["", f"… only {_MOST_LINES} lines of differences are shown"]
+    mend = list(dict.fromkeys(command for one in check.vendors for command in one.mend))
+    if mend:
+        lines += ["", "to mend it:", *(f"  {printable(command)}" for command in mend)]
+    return "\n".join(lines) + "\n"
+
+
+def _findings(one: VendorCheck) -> list[str]:
+    lines = []
+    count = f"{one.files} file{'' if one.files == 1 else 's'}"
+    if one.digests is not None:
+        lines.append(f"{one.vendor}: only digests of {count} were compared: {one.digests}")
+    elif not one.findings:
+        lines.append(f"{one.vendor}: {count} as fl-gen makes them")
+    for kind, meaning in KINDS.items():
+        paths = [finding.path for finding in one.findings if finding.kind == kind]
+        lines += [f"{one.vendor}: {printable(path)} {meaning}" for path in paths[:_MOST_FILES]]
+        if len(paths) > _MOST_FILES:
+            lines.append(f"{one.vendor}: … and {len(paths) - _MOST_FILES} more of these")
+    return lines
+
+
+def _coloured(line: str, colour: bool) -> str:
+    sign = _COLOURS.get(line[:1]) if colour else None
+    return f"{sign}{line}{_OFF}" if sign else line

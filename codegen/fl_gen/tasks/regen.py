@@ -1,0 +1,117 @@
+"""Regenerates several vendors: all of them, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fl_gen.output.manifest import MANIFEST_NAME, load
+from fl_gen.output.plan import Action, Entry, Plan, kind_of, signature
+from fl_gen.output.policy import Policy
+from fl_gen.tasks.render_many import Rendered, render_many
+from fl_gen.workflow.generate import plan_files, require_decided
+from fl_gen.workflow.request import Request
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done for one vendor: the plan that was published, and once-files that were made or left alone."""
+
+    rendered: Rendered
+    plan: Plan
+    created: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    @property
+    def request(self) -> Request:
+        return self.rendered.request
+
+
+def regenerate(requests: Sequence[Request], policy: Policy = Policy.REFUSE, jobs: int = 1) -> tuple[Outcome, ...]:
+    """Make the trees of all `requests`, in their order. Everything is rendered before anything is written.
+
+    Raises RenderError with what stops any of them, EditedError when a hand edit would be lost, PublishError when a
+    folder cannot be written: then no tree is changed. A kill between two swaps leaves each tree old or new; the next
+    run makes the rest.
+    """
+    return publish_rendered(render_many(requests, jobs), policy)
+
+
+def publish_rendered(rendered: Sequence[Rendered], policy: Policy) -> tuple[Outcome, ...]:
+    """The second half of `regenerate`."""
+    from fl_gen.output.publish import locked, publish_all, recover, staged_once
+
+    with contextlib.ExitStack() as held:
+        for output in sorted({os.path.realpath(one.request.output) for one in rendered}):
+            held.enter_context(locked(Path(output)))  # in one order, so that two runs cannot wait for each other
+        for one in rendered:
+            recover(one.request.generated)
+        plans = [plan_files(one.request, one.files, policy) for one in rendered]
+        require_decided([(one.request, plan) for one, plan in zip(rendered, plans, strict=True)], policy)
+        places = [held.enter_context(staged_once(one.request.backends, one.once)) for one in rendered]
+        publish_all(plans)
+        results = [place() for place in places]
+    return tuple(
+        Outcome(one, plan, tuple(created), tuple(kept))
+        for one, plan, (created, kept) in zip(rendered, plans, results, strict=True)
+    )
+
+
+def orphans(output: Path, vendors: Sequence[str]) -> tuple[str, ...]:
+    """Folders below generated/ that fl-gen made for vendors that are none of `vendors`, sorted."""
+    folder = output / "generated"
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return ()
+    return tuple(
+        name
+        for name in names
+        if not name.startswith(".") and name not in vendors and os.path.lexists(folder / name / MANIFEST_NAME)
+    )
+
+
+def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...]:
+    """Remove what fl-gen wrote into the folders `names` of `orphans`; what it did not write stays.
+
+    Raises EditedError for hand edits that nobody decided to drop, and PublishError.
+    """
+    from fl_gen.output.publish import locked, publish_all, recover
+
+    with locked(output):
+        plans = []
+        for name in names:
+            request = Request(vendor=name, output=output)
+            recover(request.generated)
+            if load(request.generated) is None:
+                continue
+            plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)
+            plans.append((request, plan))
+        require_decided(plans, policy)
+        whole = [_with_manifest(plan) for _, plan in plans]
+        publish_all(whole)
+        for plan in whole:
+            _remove_empty(plan.folder)
+    return tuple(whole)
+
+
+def _with_manifest(plan: Plan) -> Plan:
+    """The plan with the removal of the manifest, which names all files but itself."""
+    seen = {**plan.seen, MANIFEST_NAME: signature(plan.folder / MANIFEST_NAME)}
+    return Plan(plan.folder, (*plan.entries, Entry(Action.STALE, MANIFEST_NAME)), {}, seen=seen)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a vendor's folder that holds nothing but fl-gen's own records."""
+    from fl_gen.output.manifest import RECORD_FOLDER
+
+    for name in (".gitignore", "written.json"):
+        with contextlib.suppress(OSError):
+            (folder / RECORD_FOLDER / name).unlink()
+    for path in (folder / RECORD_FOLDER / "base", folder / RECORD_FOLDER, folder):
+        if os.path.lexists(path) and kind_of(path) == "folder":
+            with contextlib.suppress(OSError):
+                path.rmdir()  # which fails, as it should, when something is in it

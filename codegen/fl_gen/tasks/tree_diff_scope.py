@@ -1,0 +1,87 @@
+"""Which vendors a diff is about: those of fl-gen.yaml, else those on the disk, else those that were named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fl_gen.output.manifest import load
+from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.paths import shown
+from fl_gen.tasks.tree_diff import Scope
+from fl_gen.workflow.project import find_project
+from fl_gen.workflow.request import Request
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says."""
+
+    vendors: tuple[str, ...]
+    sdk: tuple[str, ...]
+    schema_dirs: tuple[Path, ...]
+    template_dirs: tuple[Path, ...]
+    tree: Path
+    formatted: bool
+    config: Path | None
+    cache: Path | None
+
+
+def scope_of(options: Options) -> Scope:
+    """The requests. Raises FlGenError when there is none, or when an option contradicts fl-gen.yaml."""
+    project = find_project(options.config)
+    if project is not None:
+        given = {
+            "--sdk": bool(options.sdk),
+            "--schemas": bool(options.schema_dirs),
+            "--templates": bool(options.template_dirs),
+            "--no-format": not options.formatted,
+        }
+        extra = [name for name, one in given.items() if one]
+        if extra:
+            raise FlGenError(
+                f"{extra[0]}: {shown(project.path)} says that for every vendor\n"
+                "  = leave the option out, or change the file"
+            )
+        project.require_version()
+        return Scope(project.requests(options.vendors, options.cache), options.vendors, project.path)
+    names = options.vendors or _on_disk(options.tree)
+    if not names:
+        raise FlGenError(
+            f"there is neither fl-gen.yaml nor anything generated in {shown(options.tree) or '.'}\n"
+            "  = name the vendors, as fl-gen diff mlu --sdk sim, or write fl-gen.yaml with fl-gen init"
+        )
+    return Scope(tuple(_request(options, name) for name in dict.fromkeys(names)), options.vendors)
+
+
+def _on_disk(tree: Path) -> tuple[str, ...]:
+    try:
+        folders = sorted((tree / "generated").iterdir())
+    except OSError:
+        return ()
+    return tuple(one.name for one in folders if not one.is_symlink() and (one / "manifest.json").is_file())
+
+
+def _request(options: Options, name: str) -> Request:
+    """What `fl-gen backend` would be asked; what it does not say comes from the manifest that is there."""
+    sdk, framework, formatted = options.sdk, "infinitrain", options.formatted
+    try:
+        manifest: Any = load(options.tree / "generated" / name) if "/" not in name and name not in ("", "..") else None
+    except FlGenError:
+        manifest = None  # told when it is compared
+    if manifest is not None:
+        framework = manifest.framework
+        formatted = formatted and manifest.inputs.get("clang-format") != "none"
+        if not sdk and manifest.sdk.get("simulated"):
+            sdk = ("sim",)
+    return Request(
+        vendor=name,
+        framework=framework,
+        sdk=sdk,
+        output=options.tree,
+        schema_dirs=options.schema_dirs,
+        template_dirs=options.template_dirs,
+        cache=options.cache,
+        formatted=formatted,
+    )

@@ -1,0 +1,242 @@
+"""One side of a tree diff: what a request renders, what it was made from, and what its model says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fl_gen.output.manifest import MANIFEST_NAME
+from fl_gen.schema.catalog import Catalog
+from fl_gen.schema.errors import FlGenError
+from fl_gen.tasks.sdk_targets import interrupts_held
+from fl_gen.workflow.generate import prepare, template_roots
+from fl_gen.workflow.request import Request, is_simulated
+
+if TYPE_CHECKING:
+    from fl_gen.render.source_map import SourceMap
+    from fl_gen.resolve.model import Backend
+
+Fact = tuple[str, str]  # (sort, name), such as ("kernel", "AddForward")
+
+_USES = re.compile(r"{%-?\s*(?:extends|include|import|from)\s+[\"']([^\"']+)[\"']")
+
+
+@dataclass(frozen=True)
+class Side:
+    """`schemas` and `templates` map paths below their folders to contents; `sources` are (template, nodes) by file.
+
+    `facts` says what the model has under a name: a kernel's or method's exact signature, the call of an operation.
+    """
+
+    vendor: str
+    files: Mapping[str, str]
+    sources: Mapping[str, tuple[str, tuple[str, ...]]]
+    facts: Mapping[Fact, str]
+    schemas: Mapping[str, bytes]
+    templates: Mapping[str, bytes]
+    sdk: str
+    sdk_digest: str
+    formatter: str
+    licence: str | None
+    native: tuple[tuple[str, str], ...]  # hand-written kernels: op and file
+    record: str  # the text of the manifest
+
+
+@dataclass(frozen=True)
+class Job:
+    """A request, and the folder with the shipped schemas and templates to use; None is fl-gen's own.
+
+    With `texts` (path -> text) source maps of these files are asked for, not a side.
+    """
+
+    request: Request
+    data: Path | None = None
+    texts: Mapping[str, str] | None = None
+
+
+def make_side(request: Request) -> Side:
+    """Render one vendor in this process, with fl-gen's own data. Raises FlGenError."""
+    prepared = prepare(request)
+    backend = prepared.resolved.backend
+    return Side(
+        vendor=request.vendor,
+        files={path: text for path, text in prepared.files.items() if path != MANIFEST_NAME},
+        sources={path: (record.template, record.nodes) for path, record in prepared.manifest.files.items()},
+        facts=facts_of(backend),
+        schemas=_schemas(request),
+        templates=_templates(request),
+        sdk=prepared.resolved.sdk.title,
+        sdk_digest=backend.sdk.digest,
+        formatter=prepared.manifest.inputs.get("clang-format", "none"),
+        licence=request.licence,
+        native=tuple((one.name, one.native.file) for one in backend.ops if one.native is not None),
+        record=prepared.files[MANIFEST_NAME],
+    )
+
+
+def facts_of(backend: Backend) -> dict[Fact, str]:
+    """What the binary interface of a backend, and its calls into the SDK, consist of."""
+    facts: dict[Fact, str] = {}
+    for item in backend.ops:
+        facts["kernel", item.name] = f"{item.op.returns} {item.name}({', '.join(one.type for one in item.op.params)})"
+        facts["strategy", item.name] = item.strategy
+        facts["dtypes", item.name] = ", ".join(item.op.dtypes)
+    for cls in backend.framework.interface.classes:
+        for method in cls.methods:
+            inside = ", ".join(one.type for one in method.params)
+            tail = " const" if method.const else ""
+            facts["method", f"{cls.name}.{method.name.snake}"] = f"{method.returns} {method.cpp}({inside}){tail}"
+    for name, choice in backend.choices.items():
+        if choice.candidate is not None:
+            facts["call", name] = " ".join(choice.candidate.code.value.split())
+        elif choice.strategy is not None:
+            facts["instead", name] = choice.strategy
+    for name, text in backend.types.items():
+        facts["type", name] = str(text)
+    for kind, names in backend.constants.items():
+        for name, value in names.items():
+            if value is not None:
+                facts["constant", f"{kind}.{name}"] = str(value)
+    return facts
+
+
+def uses(templates: Mapping[str, bytes], name: str) -> frozenset[str]:
+    """The template and all that it extends, includes and imports."""
+    found: set[str] = set()
+    queue = [name]
+    while queue:
+        one = queue.pop()
+        if one in found or one not in templates:
+            continue
+        found.add(one)
+        queue += _USES.findall(templates[one].decode("utf-8", "replace"))
+        queue += [f"shipped/{one}"] if f"shipped/{one}" in templates else []
+    return frozenset(found)
+
+
+def _schemas(request: Request) -> dict[str, bytes]:
+    catalog = Catalog(request.schema_dirs)
+    paths = list(catalog.files(request.vendor, request.framework))
+    if is_simulated(request.sdk):
+        own = catalog.api_path(request.vendor)
+        paths += [] if own is None else [own]
+        # A base's prototypes come with its vendor file.
+        paths += [path.with_name("api.yaml") for path in paths if path.parent.parent.name == "bases"]
+    found: dict[str, bytes] = {}
+    for path in paths:
+        for folder in catalog.folders:
+            if path.is_file() and path.is_relative_to(folder):
+                found.setdefault(path.relative_to(folder).as_posix(), path.read_bytes().replace(b"\r\n", b"\n"))
+    return found
+
+
+def _templates(request: Request) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for root in template_roots(request):
+        tree = root / request.framework
+        for path in sorted(tree.rglob("*")):
+            if not path.is_file() or "__pycache__" in path.parts or path.suffix == ".pyc":
+                continue
+            name = path.relative_to(tree).as_posix()
+            found[f"shipped/{name}" if name in found else name] = path.read_bytes().replace(b"\r\n", b"\n")
+    return found
+
+
+def maps_of(request: Request, texts: Mapping[str, str]) -> dict[str, SourceMap]:
+    """The source maps of generated files, by path; none where there is no telling."""
+    from fl_gen.render.source_map import SourceMapper
+    from fl_gen.workflow.generate import resolve_request
+
+    try:
+        resolved = resolve_request(request)
+        mapper = SourceMapper(resolved.backend, resolved.report, template_roots(request))
+        known = set(mapper.paths)
+        found = {path: mapper.map(path, text) for path, text in texts.items() if path in known}
+    except FlGenError:
+        return {}
+    # The origins of single characters are many, and nobody asks for them here.
+    return {
+        path: replace(one, lines=tuple(replace(line, columns=()) for line in one.lines)) for path, one in found.items()
+    }
+
+
+# -- in a process of its own ------------------------------------------------------------------------------------------
+
+# The path is that of this process, so that both have the same fl-gen.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);from fl_gen.tasks import tree_diff_sides as t; t.child()"
+)
+
+
+class Child:
+    """A process that makes sides. It is needed for other shipped data, which a process has once, and saves time."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._count = len(jobs)
+        with interrupts_held():  # Ctrl-C reaches the whole group, and this process alone answers it
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it died at once, and its exit code says so
+            self._process.stdin.write(pickle.dumps(tuple(jobs)))
+            self._process.stdin.close()
+
+    def result(self) -> list[Any]:
+        """A side (maps, where texts were given), or the message that says why there is none, for each job."""
+        assert self._process.stdout is not None
+        answer = self._process.stdout.read()  # all of it, before the process is waited for
+        code = self._process.wait()
+        if code != 0:
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            return [f"the process that rendered this {how}\n  = run it again"] * self._count
+        results: list[Any] = pickle.loads(answer)
+        return results
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError, AttributeError):
+                stream.close()  # type: ignore[union-attr]
+
+
+def child() -> None:
+    """What the process does. Whatever else is written there goes to the error stream."""
+    from fl_gen.schema.paths import use_data_dir
+
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        jobs: tuple[Job, ...] = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        sys.exit(1)  # who started this one was ended before it could ask
+    results: list[Any] = []
+    for job in jobs:
+        use_data_dir(job.data)
+        results.append(attempt(job.request) if job.texts is None else maps_of(job.request, job.texts))
+    with contextlib.suppress(OSError), os.fdopen(answer, "wb") as stream:  # an error: nobody waits for it any more
+        pickle.dump(results, stream)
+
+
+def attempt(request: Request) -> Side | str:
+    """`make_side`, with an error as its message."""
+    try:
+        return make_side(request)
+    except FlGenError as error:
+        return error.render()
+    except OSError as error:
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else request.vendor
+        return f"{where}: {error.strerror or error}\n  = mend that and run again"

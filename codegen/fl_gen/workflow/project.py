@@ -1,0 +1,124 @@
+"""From `fl-gen.yaml` to requests: one for each vendor, with every path in its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from fl_gen import __version__
+from fl_gen.render.licence import read_licence
+from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
+from fl_gen.schema.frozen import frozen
+from fl_gen.schema.paths import shown
+from fl_gen.schema.project import CONFIG_NAME, Project, is_simulated
+from fl_gen.schema.project_spec import load_project
+from fl_gen.schema.suggest import suggestion
+from fl_gen.schema.values import Ref
+from fl_gen.workflow.request import Request
+
+
+@frozen
+class ProjectFile:
+    """A project, and the file that it was read from."""
+
+    path: Path
+    project: Project
+
+    @property
+    def folder(self) -> Path:
+        """What the paths of the file are relative to."""
+        return self.path.parent
+
+    @property
+    def output(self) -> Path:
+        """The folder that holds generated/ and backends/."""
+        return self.folder / self.project.output
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        """The file itself and the other files that it names: what a build watches beside a vendor's own inputs."""
+        licence = self.project.licence
+        return (self.path, self.folder / licence) if licence is not None else (self.path,)
+
+    def require_version(self) -> None:
+        """Raises SchemaError when another fl-gen made the tree: what changes then is more than was asked for."""
+        pinned = self.project.generator
+        if pinned == __version__:
+            return
+        message = f"the tree is made by fl-gen {pinned}, and this is fl-gen {__version__}"
+        hint = (
+            f"install that one (pip install fl-gen=={pinned}),\n"
+            f"or make the tree anew with this one: fl-gen regen --upgrade{self.option}"
+        )
+        raise SchemaError([Diagnostic(pinned.location, message, hint, length=len(pinned), rule="generator-version")])
+
+    @property
+    def option(self) -> str:
+        """` --config FILE` for commands that are printed, nothing when the file is the one that they find."""
+        return "" if os.fspath(self.path) == CONFIG_NAME else f" --config {shown(self.path)}"
+
+    def names(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+        """The vendors of `wanted`, all when it is empty, in the order of the file. Raises FlGenError for others."""
+        known = tuple(self.project.vendors)
+        for name in wanted:
+            if name not in known:
+                hint = suggestion(name, known, "vendors") or "it names none yet"
+                raise FlGenError(
+                    f"{shown(self.path)}: no vendor {quote(name)} in it\n"
+                    f"  = {hint}; fl-gen backend {name} --save adds one"
+                )
+        return tuple(name for name in known if not wanted or name in wanted)
+
+    def requests(self, wanted: Sequence[str] = (), cache: Path | None = None) -> tuple[Request, ...]:
+        """A request for each vendor of `wanted`, for all when it is empty.
+
+        Raises SchemaError for a folder that is not there, and what `read_licence` raises.
+        """
+        project = self.project
+        names = self.names(wanted)
+        missing = [
+            Diagnostic(one.location, f"there is no folder {shown(self.folder / one)}", "make it, or remove the entry")
+            for one in (*project.schemas, *project.templates)
+            if not (self.folder / one).is_dir()
+        ]
+        if missing:
+            raise SchemaError(missing)
+        licence = read_licence(self.folder / project.licence) if project.licence is not None else None
+        return tuple(
+            Request(
+                vendor=name,
+                framework=str(project.framework),
+                sdk=tuple(self._sdk(text) for text in project.vendors[name].sdk),
+                output=self.output,
+                require=tuple(map(str, project.vendors[name].require)),
+                schema_dirs=tuple(self.folder / one for one in project.schemas),
+                template_dirs=tuple(self.folder / one for one in project.templates),
+                cache=cache,
+                formatted=project.formatter != "none",
+                licence=licence,
+            )
+            for name in names
+        )
+
+    def _sdk(self, text: Ref) -> str:
+        return str(text) if is_simulated(text) else os.fspath(self.folder / text)
+
+
+def find_project(config: Path | None) -> ProjectFile | None:
+    """The project of `config`, else of the current folder; None when that has none. Raises SchemaError."""
+    path = Path(CONFIG_NAME) if config is None else config
+    if config is None and not os.path.lexists(path):
+        return None
+    return ProjectFile(path, load_project(path, shown(path)))
+
+
+def require_project(config: Path | None) -> ProjectFile:
+    """`find_project`, which must find one."""
+    found = find_project(config)
+    if found is None:
+        raise FlGenError(
+            f"there is no {CONFIG_NAME} in this folder\n"
+            "  = fl-gen init writes one; name another with --config, or generate one vendor with fl-gen backend"
+        )
+    return found

@@ -1,0 +1,5 @@
+#pragma once
+
+namespace infini_train::maca {
+void RegisterBackend();
+} // namespace infini_train::maca

@@ -1,0 +1,145 @@
+"""Publishes one small tree over another, once per point at which it is killed or a call fails; prints what it found.
+
+Runs with kill_points.c preloaded. Arguments: a scratch folder, how many points to try (0: all), the error (0: a kill).
+The trees are published by `generate`, in which only the rendering is replaced: lock, recovery, comparison, once-files
+and all else are the real ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, digest
+from fl_gen.output.policy import Policy
+from fl_gen.schema.errors import FlGenError
+from fl_gen.workflow import generate as workflow
+from fl_gen.workflow.request import Request
+
+COMMON = {"same.h": "same\n" * 40, "src/same.cc": "same\n"}
+OLD = {**COMMON, "src/a.cc": "old\n" * 2000, "gone/b.cc": "stale\n", "x.bash": "old\n", "edited.h": "1\n2\n3\n4\n"}
+NEW = {**COMMON, "src/a.cc": "new\n" * 2000, "new/deep/c.cc": "new\n", "x.bash": "new\n", "edited.h": "1\n2\n3\nfour\n"}
+ONCE = {"kernels.yaml": "once\n", "kernels/k.cc": "once\n"}
+shim = ctypes.CDLL(None)
+
+
+def prepared(files: dict[str, str]) -> Any:
+    records = {path: FileRecord(digest(text), f"{path}.j2") for path, text in files.items()}
+    manifest = Manifest("0", "mlu", "infinitrain", {}, {}, records)
+    return SimpleNamespace(files={**files, MANIFEST_NAME: manifest.to_text()}, once=ONCE, manifest=manifest)
+
+
+def run(root: Path, files: dict[str, str], policy: Policy = Policy.MERGE) -> None:
+    workflow.prepare = lambda request: prepared(files)
+    workflow.generate(Request("mlu", output=root), policy)
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            found[name] = f"-> {os.readlink(path)}"
+        elif path.is_file():
+            found[name] = f"{path.stat().st_mode & 0o777:o} {digest(path.read_bytes().decode('latin-1'))}"
+        else:
+            found[name] = "folder"
+    return found
+
+
+def in_child(root: Path, files: dict[str, str], at: int, error: int, count: Path) -> int:
+    """One run in a fork, with point `at` armed. Its status as of waitpid; it exits with 7 where fl-gen said what is wrong."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            shim.fl_arm(ctypes.c_long(at), error)
+            try:
+                run(root, files)
+                code = 0
+            except FlGenError as told:
+                code = 7
+                shim.fl_arm(ctypes.c_long(-1), 0)
+                (count.parent / "told").write_text(str(told))
+            calls = shim.fl_calls()
+            shim.fl_arm(ctypes.c_long(-1), 0)
+            count.write_text(str(calls))
+        finally:
+            os._exit(code)
+    return os.waitpid(process, 0)[1]
+
+
+def restore(source: Path, root: Path) -> None:
+    if root.exists():
+        shutil.rmtree(root)
+    if source.exists():
+        shutil.copytree(source, root, symlinks=True)
+    else:
+        root.mkdir()
+
+
+def main() -> None:
+    scratch, wanted, error = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    count, root = scratch / "calls", scratch / "w"
+    start = scratch / "start"
+    run(start, OLD)
+    generated = start / "generated" / "mlu"
+    (generated / "edited.h").write_text("1\nmine\n2\n3\n4\n")
+    (generated / "foreign").mkdir()
+    (generated / "foreign" / "note").write_text("mine")
+    (generated / "link").symlink_to("/nowhere")
+    shutil.rmtree(start / "backends")
+    report: dict[str, Any] = {"points": 0, "old": 0, "new": 0, "told": 0, "problems": []}
+    for name, source in (("update", start), ("first", scratch / "none")):
+        restore(source, root)
+        old = snapshot(root / "generated" / "mlu")
+        assert in_child(root, NEW, -1, 0, count) == 0
+        total = int(count.read_text())
+        new, whole = snapshot(root / "generated" / "mlu"), snapshot(root)
+        report[f"calls of {name}"] = total
+        points = range(total)
+        share = wanted - wanted // 3 if name == "update" else wanted // 3
+        chosen = points if wanted == 0 else sorted(random.Random(4).sample(points, min(share, total)))
+        for at in chosen:
+            restore(source, root)
+            status = in_child(root, NEW, at, error, count)
+            state = snapshot(root / "generated" / "mlu")
+            report["points"] += 1
+            report["old"] += state == old
+            report["new"] += state == new
+            told = os.waitstatus_to_exitcode(status)
+            report["told"] += told == 7
+            problem = ""
+            if state not in (old, new):
+                problem = f"neither old nor new: {sorted(set(state.items()) ^ set(new.items()))[:4]}"
+            elif error == 0 and told != -9:
+                problem = f"was not killed: {told}"
+            elif error and told not in (0, 7):
+                problem = f"exit code {told}"
+            elif (
+                error
+                and told == 7
+                and state == new
+                and new != old
+                and "in its place" not in (scratch / "told").read_text()
+                and "backends" not in (scratch / "told").read_text()
+            ):
+                problem = f"said that nothing was written: {(scratch / 'told').read_text()}"
+            elif in_child(root, NEW, -1, 0, count) != 0 or snapshot(root) != whole:
+                problem = (
+                    f"the next run does not mend it: {sorted(set(snapshot(root).items()) ^ set(whole.items()))[:4]}"
+                )
+            if problem:
+                report["problems"].append(f"{name}, call {at} of {total}: {problem}")
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Values of test cases that no generated test can make are told where they stand, not where the test is rendered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fl_gen.schema.errors import SchemaError
+from fl_gen.schema.op_cases import case_problem
+from fl_gen.schema.ops_spec import load_ops
+from fl_gen.workflow.generate import prepare
+from fl_gen.workflow.request import Request
+from unit.schema.samples import OPS
+
+TENSOR = "std::shared_ptr<Tensor>"
+
+
+def test_it_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(OPS.replace("{a: [2, 3], b: [3]}", "{a: [2, x], b: [3]}"))
+    with pytest.raises(SchemaError) as caught:
+        load_ops(path, "ops.yaml")
+    line = next(n for n, text in enumerate(path.read_text().split("\n"), 1) if text.strip().startswith("- {a:"))
+    head = caught.value.render().split("\n")[0]
+    assert head == f"ops.yaml:{line}:7: the case's 'a' must be a list of sizes: [2, 3], or a map with shape"
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (TENSOR, [2, 3]),
+        (TENSOR, []),
+        (TENSOR, None),
+        (TENSOR, {"shape": [2], "low": 0.5, "high": 2}),
+        (TENSOR, {"shape": [2], "integers": True}),
+        (TENSOR, {"shape": [2], "below": 3}),
+        (TENSOR, {"softmax_of": [2, 3], "dim": -1}),
+        (TENSOR, {"max_of": "x", "dim": 0}),
+        (f"std::vector<{TENSOR}>", [[2, 3], [2]]),
+        ("float", 1),
+        ("double", -0.5),
+        ("bool", False),
+        ("int", -1),
+        ("int64_t", 1 << 40),
+        ("std::vector<int64_t>", [-1, 4]),
+        ("std::vector<std::vector<int64_t>>", [[1], []]),
+        ("DataType", "float32"),
+    ],
+)
+def test_what_a_test_can_make(type_: str, value: object) -> None:
+    assert case_problem({"x": type_}, {"x": value}) is None
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (TENSOR, 3),
+        (TENSOR, "23"),
+        (TENSOR, [-1]),
+        (TENSOR, [2.0]),
+        (TENSOR, [True]),
+        (TENSOR, {}),
+        (TENSOR, {"shape": "x"}),
+        (TENSOR, {"shape": [2], "../x": 1}),
+        (TENSOR, {"shape": [2], "low": float("nan")}),
+        (TENSOR, {"shape": [2], "below": 0}),
+        (TENSOR, {"shape": [2], "binary": "yes"}),
+        (TENSOR, {"softmax_of": [2]}),
+        (TENSOR, {"max_of": "y", "dim": 0}),
+        (TENSOR, {"max_of": ["x"], "dim": 0}),
+        (f"std::vector<{TENSOR}>", [2, 3]),
+        (f"std::vector<{TENSOR}>", {"shape": [2]}),
+        ("float", 1e39),
+        ("float", float("inf")),
+        ("double", float("nan")),
+        ("double", "1"),
+        ("bool", 1),
+        ("int", 1 << 31),
+        ("int", True),
+        ("int64_t", 1.5),
+        ("int64_t", 1 << 63),
+        ("std::vector<int64_t>", "12"),
+        ("std::vector<int64_t>", [None]),
+        ("std::vector<std::vector<int64_t>>", [1]),
+    ],
+)
+def test_what_it_cannot(type_: str, value: object) -> None:
+    told = case_problem({"x": type_}, {"x": value})
+    assert told is not None
+    assert told.startswith("the case's 'x' must be ")
+
+
+def test_a_type_with_a_slip_in_its_case(tmp_path: Path) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text(OPS.replace('returns: "std::shared_ptr<Tensor>"', 'returns: "std::shared_ptr<tensor>"'))
+    with pytest.raises(SchemaError) as caught:
+        load_ops(path, "ops.yaml")
+    told = caught.value.render()
+    assert ": 'std::shared_ptr<tensor>': there is no type tensor\n" in told
+    assert told.endswith("\n  = did you mean 'Tensor'?")
+
+
+def test_a_wrapper_without_a_tensor_is_told_at_its_op(tmp_path: Path) -> None:
+    folder = tmp_path / "frameworks" / "infinitrain" / "ops"
+    folder.mkdir(parents=True)
+    tensor = "const std::shared_ptr<Tensor> &"
+    text = OPS.replace("AddForward", "PlusForward").replace("promote(a, b)", "float32").split("    cases:")[0]
+    (folder / "mine.yaml").write_text(text.replace(f'"{tensor}"', "float").replace("elementwise", "mine"))
+    request = Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False)
+    with pytest.raises(SchemaError) as caught:
+        prepare(request)
+    head = caught.value.render().split("\n")[0]
+    assert head == f"{folder / 'mine.yaml'}:4:5: PlusForward falls back to the host and takes no tensor"
