@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fl_gen.render.substitute import identifiers, substitute, tokens
+from fl_gen.resolve.bindings import required_problems
 from fl_gen.resolve.model import Backend, Choice, Status
 from fl_gen.resolve.spelling import spell_types
+from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.name import Name
 from fl_gen.schema.runtime import type_references
 from fl_gen.schema.vendor import Group
@@ -268,7 +270,8 @@ class SdkView:
     def _bound(self, operation: str) -> Choice:
         choice = self._backend.choice(operation)
         if not choice.bound:
-            raise LookupError(f"{operation} has no binding in this SDK: ask sdk.has() first")
+            # The template did not ask sdk.has(), so it has nothing to put in its place.
+            raise SchemaError(required_problems(choice.operation, self._backend.vendor, choice.rejected))
         return choice
 
 

@@ -212,7 +212,7 @@ def _choice(
     chosen = report.chosen.get(f"op:{operation.name}")
     if chosen is None:
         if operation.required:
-            problems.extend(_required(operation, vendor, rejected))
+            problems.extend(required_problems(operation, vendor, rejected))
         return Choice(operation, None, status_domain(None, operation, vendor), tuple(rejected))
     candidate = candidates[int(chosen.rpartition(":")[2])]
     verdict = report.verdicts[chosen]
@@ -226,8 +226,9 @@ def _choice(
     )
 
 
-def _required(operation: Operation, vendor: Vendor, rejected: Sequence[Rejection]) -> list[Diagnostic]:
-    if not rejected:
+def required_problems(operation: Operation, vendor: Vendor, rejected: Sequence[Rejection]) -> list[Diagnostic]:
+    """Why an operation that generated code cannot do without is not there: at least one diagnostic."""
+    if not any(rejection.diagnostics for rejection in rejected):
         return [
             Diagnostic(
                 vendor.location,

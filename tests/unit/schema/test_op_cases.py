@@ -1,4 +1,4 @@
-"""Values of test cases that no generated test can make are told where they stand, not where the test is rendered."""
+"""What no generated code can be made of is told where it stands in a schema, not where it is rendered."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.op_cases import case_problem
 from fl_gen.schema.ops_spec import load_ops
+from fl_gen.schema.paths import data_dir
 from fl_gen.workflow.generate import prepare
 from fl_gen.workflow.request import Request
 from unit.schema.samples import OPS
@@ -112,3 +113,17 @@ def test_a_wrapper_without_a_tensor_is_told_at_its_op(tmp_path: Path) -> None:
         prepare(request)
     head = caught.value.render().split("\n")[0]
     assert head == f"{folder / 'mine.yaml'}:4:5: PlusForward falls back to the host and takes no tensor"
+
+
+def test_a_binding_that_a_template_cannot_do_without(tmp_path: Path) -> None:
+    """A group that is there, and an operation of it that this SDK refuses and no strategy replaces."""
+    path = tmp_path / "vendors" / "mlu" / "vendor.yaml"
+    path.parent.mkdir(parents=True)
+    text = (data_dir() / "schemas" / "vendors" / "mlu" / "vendor.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("expr: cnnlCreate(handle)", "expr: cnnlCreate(hand)"), encoding="utf-8")
+    with pytest.raises(SchemaError) as caught:
+        prepare(Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False))
+    line = next(n for n, one in enumerate(text.split("\n"), 1) if "expr: cnnlCreate(handle)" in one)
+    told = caught.value.render().split("\n")[0]
+    assert told.startswith(f"{path}:{line}:")
+    assert ": blas.create is required, and this SDK refuses its binding: " in told
