@@ -127,3 +127,31 @@ def test_a_binding_that_a_template_cannot_do_without(tmp_path: Path) -> None:
     told = caught.value.render().split("\n")[0]
     assert told.startswith(f"{path}:{line}:")
     assert ": blas.create is required, and this SDK refuses its binding: " in told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("h2d: [cnrtMemcpyHostToDev, CNRT_MEM_TRANS_DIR_HOST2DEV]", "h2d: []", "memcpy_kind.h2d"),
+        ("    int16: [CNNL_DTYPE_INT16]\n", "", None),
+        ("    bfloat16: [CNNL_DTYPE_BFLOAT16]\n", "", None),
+        ("    int32: [CNNL_DTYPE_INT32]\n", "", None),
+    ],
+)
+def test_a_constant_that_the_sdk_lacks(before: str, after: str, told: str | None, tmp_path: Path) -> None:
+    """What cannot be done without is told; a dtype of a library is left out of what uses it."""
+    path = tmp_path / "vendors" / "mlu" / "vendor.yaml"
+    path.parent.mkdir(parents=True)
+    text = (data_dir() / "schemas" / "vendors" / "mlu" / "vendor.yaml").read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    request = Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False)
+    if told is None:
+        constant = before.partition("[")[2].partition("]")[0]
+        assert not [name for name, made in prepare(request).files.items() if constant in made and ".cc" in name]
+        return
+    with pytest.raises(SchemaError) as caught:
+        prepare(request)
+    head = caught.value.render().split("\n")[0]
+    assert head.startswith(f"{path}:")
+    assert head.endswith(f": generated code needs the constant {told}, and this SDK does not have it")
