@@ -155,3 +155,15 @@ def test_a_constant_that_the_sdk_lacks(before: str, after: str, told: str | None
     head = caught.value.render().split("\n")[0]
     assert head.startswith(f"{path}:")
     assert head.endswith(f": generated code needs the constant {told}, and this SDK does not have it")
+
+
+def test_an_interface_without_a_dtype(tmp_path: Path) -> None:
+    path = tmp_path / "frameworks" / "infinitrain" / "interface.yaml"
+    path.parent.mkdir(parents=True)
+    lines = (data_dir() / "schemas" / "frameworks" / "infinitrain" / "interface.yaml").read_text().split("\n")
+    path.write_text("\n".join(line for line in lines if "{name: float16," not in line), encoding="utf-8")
+    with pytest.raises(SchemaError) as caught:
+        prepare(Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False))
+    head = caught.value.render().split("\n")[0]
+    assert head.endswith(": kernels may have the dtype float16, and the interface does not have it")
+    assert head.startswith(f"{path}:")
