@@ -124,7 +124,14 @@ def _view(backend: Backend, name: str) -> OpView:
 
 
 def _enumerators(backend: Backend) -> dict[str, str]:
-    return {dtype.name: dtype.enumerator for dtype in backend.framework.interface.dtypes}
+    """The framework's enumerator of each dtype. Raises SchemaError when a dtype that kernels may have is not there."""
+    interface = backend.framework.interface
+    found = {dtype.name: dtype.enumerator for dtype in interface.dtypes}
+    missing = [name for name in DTYPE_GROUPS["all"] if name not in found]
+    if missing:
+        message = f"kernels may have the dtype {missing[0]}, and the interface does not have it"
+        raise SchemaError([Diagnostic(interface.location, message, f"add {missing[0]} to dtypes", rule="dangling")])
+    return found
 
 
 def _file(path: str, context: Mapping[str, Any], nodes: tuple[str, ...]) -> FileRender:

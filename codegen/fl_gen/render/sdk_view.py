@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fl_gen.render.substitute import identifiers, substitute, tokens
+from fl_gen.resolve.bindings import required_problems
 from fl_gen.resolve.model import Backend, Choice, Status
 from fl_gen.resolve.spelling import spell_types
+from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.name import Name
 from fl_gen.schema.runtime import type_references
 from fl_gen.schema.vendor import Group
@@ -175,9 +177,18 @@ class SdkView:
         """A type text of runtime.yaml with each `$name` replaced by the SDK's type."""
         return spell_types(text, self._types)
 
-    def constant(self, kind: str, name: str) -> str | None:
-        """The SDK's spelling of a portable constant; None if it has none."""
-        return self._backend.constants[kind][name]
+    def constant(self, kind: str, name: str) -> str:
+        """The SDK's spelling of a portable constant. Raises SchemaError when it has none."""
+        found = self._backend.constants.get(kind, {}).get(name)
+        if found is None:
+            vendor = self._backend.vendor
+            known = vendor.constants.get(kind)
+            place = vendor.constants.location if known is None else known.location
+            if known is not None and name in known:
+                place = known.location_of(name)
+            message = f"generated code needs the constant {kind}.{name}, and this SDK does not have it"
+            raise SchemaError([Diagnostic(place, message, "add this release's spelling of it", rule="sdk-required")])
+        return found
 
     def constants(self, kind: str) -> dict[str, str]:
         """Every constant of `kind` that the SDK has, in the order of the vendor schema."""
@@ -275,7 +286,8 @@ class SdkView:
     def _bound(self, operation: str) -> Choice:
         choice = self._backend.choice(operation)
         if not choice.bound:
-            raise LookupError(f"{operation} has no binding in this SDK: ask sdk.has() first")
+            # The template did not ask sdk.has(), so it has nothing to put in its place.
+            raise SchemaError(required_problems(choice.operation, self._backend.vendor, choice.rejected))
         return choice
 
 

@@ -104,7 +104,7 @@ class TracedSdk(SdkView):
             self._tracer.touch(self._index.types.get(name))
         return super().spell(text)
 
-    def constant(self, kind: str, name: str) -> str | None:
+    def constant(self, kind: str, name: str) -> str:
         value = super().constant(kind, name)
         self._tracer.touch(self._index.constant(kind, name))
         return value

@@ -284,7 +284,7 @@ def _choice(
     chosen = report.chosen.get(f"op:{operation.name}")
     if chosen is None:
         if operation.required and depends_on is None:  # else what it depends on is told
-            problems.extend(_required(operation, vendor, rejected))
+            problems.extend(required_problems(operation, vendor, rejected))
         domain = status_domain(None, operation, vendor)
         return Choice(operation, None, domain, tuple(rejected), depends_on=depends_on)
     candidate = candidates[int(chosen.rpartition(":")[2])]
@@ -299,8 +299,9 @@ def _choice(
     )
 
 
-def _required(operation: Operation, vendor: Vendor, rejected: Sequence[Rejection]) -> list[Diagnostic]:
-    if not rejected:
+def required_problems(operation: Operation, vendor: Vendor, rejected: Sequence[Rejection]) -> list[Diagnostic]:
+    """Why an operation that generated code cannot do without is not there: at least one diagnostic."""
+    if not any(rejection.diagnostics for rejection in rejected):
         return [
             Diagnostic(
                 vendor.location,

@@ -1,4 +1,4 @@
-"""Values of test cases that no generated test can make are told where they stand, not where the test is rendered."""
+"""What no generated code can be made of is told where it stands in a schema, not where it is rendered."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from fl_gen.schema.errors import SchemaError
 from fl_gen.schema.op_cases import case_problem
 from fl_gen.schema.ops_spec import load_ops
+from fl_gen.schema.paths import data_dir
 from fl_gen.workflow.generate import prepare
 from fl_gen.workflow.request import Request
 from unit.schema.samples import OPS
@@ -112,3 +113,57 @@ def test_a_wrapper_without_a_tensor_is_told_at_its_op(tmp_path: Path) -> None:
         prepare(request)
     head = caught.value.render().split("\n")[0]
     assert head == f"{folder / 'mine.yaml'}:4:5: PlusForward falls back to the host and takes no tensor"
+
+
+def test_a_binding_that_a_template_cannot_do_without(tmp_path: Path) -> None:
+    """A group that is there, and an operation of it that this SDK refuses and no strategy replaces."""
+    path = tmp_path / "vendors" / "mlu" / "vendor.yaml"
+    path.parent.mkdir(parents=True)
+    text = (data_dir() / "schemas" / "vendors" / "mlu" / "vendor.yaml").read_text(encoding="utf-8")
+    path.write_text(text.replace("expr: cnnlCreate(handle)", "expr: cnnlCreate(hand)"), encoding="utf-8")
+    with pytest.raises(SchemaError) as caught:
+        prepare(Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False))
+    line = next(n for n, one in enumerate(text.split("\n"), 1) if "expr: cnnlCreate(handle)" in one)
+    told = caught.value.render().split("\n")[0]
+    assert told.startswith(f"{path}:{line}:")
+    assert ": blas.create is required, and this SDK refuses its binding: " in told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("h2d: [cnrtMemcpyHostToDev, CNRT_MEM_TRANS_DIR_HOST2DEV]", "h2d: []", "memcpy_kind.h2d"),
+        ("    int16: [CNNL_DTYPE_INT16]\n", "", None),
+        ("    bfloat16: [CNNL_DTYPE_BFLOAT16]\n", "", None),
+        ("    int32: [CNNL_DTYPE_INT32]\n", "", None),
+    ],
+)
+def test_a_constant_that_the_sdk_lacks(before: str, after: str, told: str | None, tmp_path: Path) -> None:
+    """What cannot be done without is told; a dtype of a library is left out of what uses it."""
+    path = tmp_path / "vendors" / "mlu" / "vendor.yaml"
+    path.parent.mkdir(parents=True)
+    text = (data_dir() / "schemas" / "vendors" / "mlu" / "vendor.yaml").read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    request = Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False)
+    if told is None:
+        constant = before.partition("[")[2].partition("]")[0]
+        assert not [name for name, made in prepare(request).files.items() if constant in made and ".cc" in name]
+        return
+    with pytest.raises(SchemaError) as caught:
+        prepare(request)
+    head = caught.value.render().split("\n")[0]
+    assert head.startswith(f"{path}:")
+    assert head.endswith(f": generated code needs the constant {told}, and this SDK does not have it")
+
+
+def test_an_interface_without_a_dtype(tmp_path: Path) -> None:
+    path = tmp_path / "frameworks" / "infinitrain" / "interface.yaml"
+    path.parent.mkdir(parents=True)
+    lines = (data_dir() / "schemas" / "frameworks" / "infinitrain" / "interface.yaml").read_text().split("\n")
+    path.write_text("\n".join(line for line in lines if "{name: float16," not in line), encoding="utf-8")
+    with pytest.raises(SchemaError) as caught:
+        prepare(Request("mlu", sdk=("sim",), output=tmp_path, schema_dirs=(tmp_path,), formatted=False))
+    head = caught.value.render().split("\n")[0]
+    assert head.endswith(": kernels may have the dtype float16, and the interface does not have it")
+    assert head.startswith(f"{path}:")
