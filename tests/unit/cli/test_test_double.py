@@ -49,5 +49,5 @@ def test_every_report_says_so(run: Run, double: Path, monkeypatch: pytest.Monkey
 def test_a_real_one_does_not(run: Run, double: Path) -> None:
     (double / MARKER_FILE).unlink()
     out = run("sdk", "check", "mlu", "--sdk", double).out
-    assert f"SDK           Neuware 6.14.1 at {double}\n" in out
+    assert f"SDK Neuware 6.14.1 at {double} " in " ".join(out.split())  # a long path goes into a line of its own
     assert "test double" not in out
