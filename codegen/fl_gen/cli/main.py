@@ -169,7 +169,6 @@ def _print_cmake_dir(ctx: click.Context, _: click.Parameter, wanted: bool) -> No
 
 
 def _group() -> click.Group:
-    import difflib
     import importlib
 
     import click
@@ -193,6 +192,8 @@ def _group() -> click.Group:
             self, ctx: click.Context, args: list[str]
         ) -> tuple[str | None, click.Command | None, list[str]]:
             if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+                import difflib
+
                 close = difflib.get_close_matches(args[0], COMMANDS, n=1)
                 hint = f" Did you mean '{close[0]}'?" if close else f" The commands are {', '.join(sorted(COMMANDS))}."
                 ctx.fail(f"No such command '{args[0]}'.{hint}")

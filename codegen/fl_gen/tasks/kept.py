@@ -11,7 +11,6 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +84,8 @@ class Kept:
         """Keep an answer. A cache that cannot be written (read-only, full, no home) is no error."""
         if self._path is None or not all(inputs.files.values()):
             return
+        import tempfile  # an answer that is only read does not need it
+
         body = {
             "code": code,
             "text": text,
