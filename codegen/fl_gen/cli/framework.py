@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from fl_gen.cli.options import FILE, FOLDER
+from fl_gen.cli.progress import ProgressLine
 
 FORMATS = ("text", "json", "markdown")
 
@@ -57,8 +59,8 @@ def check(
     from fl_gen.tasks.framework_update import apply_updates
     from fl_gen.tasks.sdk_targets import default_jobs
 
-    with _Progress() as progress:
-        found = check_framework(CheckRequest(name, source, schema_dirs, jobs or default_jobs()), progress.show)
+    with ProgressLine() as line:
+        found = check_framework(CheckRequest(name, source, schema_dirs, jobs or default_jobs()), _reading(line))
     updated = apply_updates(found, schema_dirs) if update else None
     if form == "text":
         plain = output is not None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
@@ -77,28 +79,11 @@ def check(
     return 1 if (updated.left if updated is not None else found.findings) else 0
 
 
-class _Progress:
-    """One line on a terminal's error stream; nothing anywhere else."""
+def _reading(line: ProgressLine) -> Callable[[int, int, str], None]:
+    """What draws on `line` how many sources have been read; the headers are first."""
 
-    def __init__(self) -> None:
-        stream = sys.stderr
-        self._stream = stream if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb" else None
+    def show(done: int, total: int, last: str) -> None:
+        line.draw(f"{done} of {total} sources read {os.path.basename(last)}")
 
-    def __enter__(self) -> _Progress:
-        self.show(0, 0, "headers")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-    def show(self, done: int, total: int, last: str) -> None:
-        """Draw the line anew."""
-        if self._stream is None:
-            return
-        from fl_gen.schema.errors import printable
-
-        text = f"{done} of {total} sources read" if total else "reading"
-        self._stream.write(f"\r\x1b[K{text} {printable(os.path.basename(last))}"[:78])
-        self._stream.flush()
+    line.draw("reading headers")
+    return show

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fl_gen.cli.options import FILE, cache_folder, not_empty, sdk_options
+from fl_gen.cli.progress import ProgressLine
 from fl_gen.cli.sdk_diff import diff
 from fl_gen.cli.sdk_dump import dump
 
@@ -111,8 +112,13 @@ def check(
         click.echo(text)
         kept.store(found.exit_code, text, inputs())
         return found.exit_code
-    with _Progress() as progress:
-        report = check_targets(requests, jobs or default_jobs(), progress.show)
+    with ProgressLine() as line:
+
+        def show(done: int, total: int, last: str) -> None:
+            filled = 20 * done // total
+            line.draw(f"[{'#' * filled}{'-' * (20 - filled)}] {done} of {total} SDKs checked {last}")
+
+        report = check_targets(requests, jobs or default_jobs(), show)
     text = _text(report, form, layout)
     if output is None:
         click.echo(text, nl=False)
@@ -161,34 +167,6 @@ class _Layout:
         from fl_gen.report.sdk_text import Look
 
         return Look(*self._parts)
-
-
-class _Progress:
-    """One line on a terminal's error stream that says how far a run is; nothing anywhere else."""
-
-    def __init__(self) -> None:
-        stream = sys.stderr
-        self._stream = stream if stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb" else None
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-    def show(self, done: int, total: int, last: str) -> None:
-        """Draw the line anew."""
-        if self._stream is None:
-            return
-        from fl_gen.schema.errors import printable
-
-        room = max(10, shutil.get_terminal_size((80, 24)).columns - 1)
-        filled = 20 * done // total
-        text = f"[{'#' * filled}{'-' * (20 - filled)}] {done} of {total} SDKs checked {printable(last)}".rstrip()
-        self._stream.write(f"\r\x1b[K{text[:room]}")
-        self._stream.flush()
 
 
 sdk.add_command(diff)

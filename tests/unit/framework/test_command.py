@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fl_gen.cli.framework import _Progress
+from fl_gen.cli.framework import _reading
+from fl_gen.cli.progress import ProgressLine
 from fl_gen.report.framework import framework_markdown, framework_text
 from fl_gen.schema.location import Location
 from fl_gen.tasks import framework_check
@@ -108,16 +109,16 @@ def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with _Progress() as progress:
-        progress.show(1, 2, "/tree/a.cc")
+    with ProgressLine() as line:
+        _reading(line)(1, 2, "/tree/a.cc")
     assert terminal.getvalue() == "\r\x1b[Kreading headers\r\x1b[K1 of 2 sources read a.cc\r\x1b[K"
 
 
 def test_no_progress_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with _Progress() as progress:
-        progress.show(1, 2, "/tree/a.cc")
+    with ProgressLine() as line:
+        _reading(line)(1, 2, "/tree/a.cc")
     assert stream.getvalue() == ""
 
 
