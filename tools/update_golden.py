@@ -10,9 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from fl_gen.output.disk import replace_file
 from fl_gen.output.plan import Action
 from fl_gen.output.policy import Policy
-from fl_gen.output.publish import replace_file
 from fl_gen.workflow.generate import generate, plan_of, prepare
 from fl_gen.workflow.request import Request
 

@@ -74,7 +74,7 @@ def adopt(
     else:
         text = report.adopt_markdown(found)
     if kernels_yaml is not None:
-        from fl_gen.output.publish import create_once
+        from fl_gen.output.once import create_once
         from fl_gen.schema.errors import FlGenError
 
         whole = Path(os.path.abspath(kernels_yaml))
@@ -84,7 +84,7 @@ def adopt(
                 f"--kernels-yaml {kernels_yaml}: it is there already and stays as it is\n  = name a new file"
             )
     if output is not None:
-        from fl_gen.output.publish import replace_file
+        from fl_gen.output.disk import replace_file
 
         replace_file(output, text)
     else:

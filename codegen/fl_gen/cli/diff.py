@@ -67,7 +67,8 @@ def diff(
     """
     if everything and form != "text":
         raise click.UsageError(f"--all goes with --format text: {form} cuts its lists in its own way or not at all.")
-    from fl_gen.tasks.tree_diff import diff_disk, diff_revision
+    from fl_gen.tasks.tree_diff import diff_revision
+    from fl_gen.tasks.tree_diff_disk import diff_disk
     from fl_gen.tasks.tree_diff_scope import Options, scope_of
 
     scope = scope_of(
@@ -95,7 +96,7 @@ def diff(
     if report is None:
         click.echo(text, nl=False)
     else:
-        from fl_gen.output.publish import replace_file
+        from fl_gen.output.disk import replace_file
         from fl_gen.report.tree_diff_words import summary
 
         replace_file(report, text)

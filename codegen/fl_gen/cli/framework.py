@@ -71,7 +71,7 @@ def check(
     else:
         text = report.framework_markdown(found, updated)
     if output is not None:
-        from fl_gen.output.publish import replace_file
+        from fl_gen.output.disk import replace_file
 
         replace_file(output, text)
     else:

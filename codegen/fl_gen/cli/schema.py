@@ -22,7 +22,7 @@ def export(kind: str | None, out: Path | None) -> None:
 
     KIND is a kind of schema file, or a report: explain, sdk-check, sdk-diff, sdk-dump.
     """
-    from fl_gen.output.publish import replace_file
+    from fl_gen.output.disk import replace_file
     from fl_gen.report.schemas import REPORT_KINDS, report_schema_text
     from fl_gen.schema.errors import FlGenError
     from fl_gen.schema.jsonschema import KINDS as FILE_KINDS

@@ -123,7 +123,7 @@ def check(
     if output is None:
         click.echo(text, nl=False)
         return report.exit_code
-    from fl_gen.output.publish import replace_file
+    from fl_gen.output.disk import replace_file
     from fl_gen.report.sdk_text import summaries
 
     replace_file(output, text)

@@ -96,7 +96,7 @@ def diff(
     if output is None:
         click.echo(text, nl=False)
     else:
-        from fl_gen.output.publish import replace_file
+        from fl_gen.output.disk import replace_file
         from fl_gen.report.diff_words import summary
 
         replace_file(output, text)

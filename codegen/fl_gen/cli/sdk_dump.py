@@ -71,7 +71,7 @@ def dump(
     if output is None:
         click.echo(text, nl=False)
         return
-    from fl_gen.output.publish import replace_file
+    from fl_gen.output.disk import replace_file
 
     replace_file(output, text)
     click.echo(f"{dump_summary(result)}\nwritten to {output}")

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fl_gen.output.publish import PublishError, replace_file
+from fl_gen.output.disk import PublishError, replace_file
 from fl_gen.schema.errors import FlGenError, quote
 
 # Ninja takes no other characters of ASCII (`*;<>^`|` and controls), and GNU Make gives most of those a meaning.

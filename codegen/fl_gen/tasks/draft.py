@@ -129,7 +129,7 @@ def new_vendor(request: DraftRequest, output: Path, catalog: Catalog) -> Drafted
 
     FlGenError for a name that no vendor can have, for a folder that is there, and for an SDK that cannot be drafted.
     """
-    from fl_gen.output.publish import create_once
+    from fl_gen.output.once import create_once
 
     require_name(request.name)
     vocabulary = vocabulary_of(catalog)

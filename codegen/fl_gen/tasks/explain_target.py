@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, Manifest, ManifestError, load
+from fl_gen.output.transaction import require_settled
 from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.schema.paths import shown
 from fl_gen.schema.project import CONFIG_NAME
@@ -91,6 +92,7 @@ def locate(target: Target) -> Located:
         for folder in Path(file).parents:
             found = _generated(Path(file), folder) or _once(Path(file), folder)
             if found is not None:
+                require_settled(found.output)
                 _require_explainable(target, found)
                 return found
     raise ExplainError(

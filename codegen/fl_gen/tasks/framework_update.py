@@ -13,7 +13,8 @@ from collections.abc import Sequence as AnySequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fl_gen.output.publish import locked, replace_file
+from fl_gen.output.disk import replace_file
+from fl_gen.output.lock import locked
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import FlGenError, SchemaError
 from fl_gen.schema.paths import data_dir, shown

@@ -52,7 +52,7 @@ def save(path: Path, request: Request, licence: Path | None) -> bool:
 
     Raises SchemaError when the file says otherwise about what all its vendors share.
     """
-    from fl_gen.output.publish import replace_file
+    from fl_gen.output.disk import replace_file
 
     sdk = tuple(_relative(path, one) for one in request.sdk)
     if not os.path.lexists(path):
@@ -81,7 +81,7 @@ def require_savable(path: Path, request: Request, licence: Path | None) -> None:
 
 def upgrade(project: ProjectFile) -> None:
     """Record that this fl-gen made the tree."""
-    from fl_gen.output.publish import replace_file
+    from fl_gen.output.disk import replace_file
 
     if project.project.generator != __version__:
         replace_file(project.path, with_version(_read(project.path), shown(project.path), __version__))

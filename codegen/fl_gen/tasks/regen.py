@@ -34,24 +34,24 @@ def regenerate(requests: Sequence[Request], policy: Policy = Policy.REFUSE, jobs
     """Make the trees of all `requests`, in their order. Everything is rendered before anything is written.
 
     Raises RenderError with what stops any of them, EditedError when a hand edit would be lost, PublishError when a
-    folder cannot be written: then no tree is changed. A kill between two swaps leaves each tree old or new; the next
-    run makes the rest.
+    folder cannot be written: then no tree is changed. A kill between two swaps leaves a journal, by which the next run
+    puts the old trees back before it begins.
     """
     return publish_rendered(render_many(requests, jobs), policy)
 
 
 def publish_rendered(rendered: Sequence[Rendered], policy: Policy) -> tuple[Outcome, ...]:
     """The second half of `regenerate`."""
-    from fl_gen.output.publish import locked, publish_all, recover, staged_once
+    from fl_gen.output.once import staged_once
+    from fl_gen.output.publish import publish_all
+    from fl_gen.output.transaction import held
 
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         for output in sorted({os.path.realpath(one.request.output) for one in rendered}):
-            held.enter_context(locked(Path(output)))  # in one order, so that two runs cannot wait for each other
-        for one in rendered:
-            recover(one.request.generated)
+            stack.enter_context(held(Path(output)))  # in one order, so that two runs cannot wait for each other
         plans = [plan_files(one.request, one.files, policy) for one in rendered]
         require_decided([(one.request, plan) for one, plan in zip(rendered, plans, strict=True)], policy)
-        places = [held.enter_context(staged_once(one.request.backends, one.once)) for one in rendered]
+        places = [stack.enter_context(staged_once(one.request.backends, one.once)) for one in rendered]
         publish_all(plans)
         results = [place() for place in places]
     return tuple(
@@ -79,13 +79,13 @@ def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...
 
     Raises EditedError for hand edits that nobody decided to drop, and PublishError.
     """
-    from fl_gen.output.publish import locked, publish_all, recover
+    from fl_gen.output.publish import publish_all
+    from fl_gen.output.transaction import held
 
-    with locked(output):
+    with held(output):
         plans = []
         for name in names:
             request = Request(vendor=name, output=output)
-            recover(request.generated)
             if load(request.generated) is None:
                 continue
             plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)

@@ -13,6 +13,7 @@ from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, Manifest, Manif
 from fl_gen.output.markers import MarkersError, find_markers
 from fl_gen.output.plan import Action, Plan, kind_of
 from fl_gen.output.policy import Policy
+from fl_gen.output.transaction import require_settled
 from fl_gen.schema.errors import FlGenError, split_lines
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.regen import orphans
@@ -81,6 +82,7 @@ class TreeCheck:
 def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | None, jobs: int) -> TreeCheck:
     """Check the vendors `wanted` of a project, all when it is empty. Raises FlGenError when there is no verdict."""
     project.require_version()
+    require_settled(project.output)
     checks = []
     for one in render_many(project.requests(wanted, cache), jobs):
         command = f"fl-gen regen {one.request.vendor}{project.option}"
@@ -98,6 +100,7 @@ def check_manifests(base: Request, wanted: Sequence[str]) -> TreeCheck:
     `base` has what the command line says about SDK, schemas, templates and licence. Raises FlGenError.
     """
     root = base.output / "generated"
+    require_settled(base.output)
     names = list(wanted) or list(orphans(base.output, ()))
     if not names:
         raise FlGenError(

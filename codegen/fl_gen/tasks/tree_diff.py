@@ -1,41 +1,25 @@
-"""`fl-gen diff`: what a regenerate would change, against the disk or against a git revision, grouped by cause.
+"""`fl-gen diff`: what the schemas, templates and configuration of now make, against those of a git revision.
 
-Against the disk the manifest says what the tree was made from. When that can be rendered again (with the SDK that it
-names, or with schemas and templates of git's history), and gives exactly the recorded files, causes are as precise as
-against a revision; else they are the kinds of input whose digests differ.
+Both sides are rendered by this fl-gen. `tree_diff_disk` compares with the disk.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from fl_gen import __version__
-from fl_gen.output.base import Bases
-from fl_gen.output.manifest import MANIFEST_NAME, Manifest, digest, load
-from fl_gen.output.plan import Action
 from fl_gen.schema.errors import FlGenError
-from fl_gen.schema.paths import data_dir, shown
-from fl_gen.tasks.tree_diff_base import Snapshot, Then, snapshot_then, take
-from fl_gen.tasks.tree_diff_build import Builder, Finder
-from fl_gen.tasks.tree_diff_causes import (
-    Attribution,
-    Inputs,
-    Suspect,
-    assign_events,
-    changed_inputs,
-    same_but_blanks,
-)
-from fl_gen.tasks.tree_diff_git import Revision, RevisionError, find_revision, last_commit, top_of
-from fl_gen.tasks.tree_diff_hunks import Part, lines_of, parts_of
-from fl_gen.tasks.tree_diff_sides import Child, Job, Side, attempt, make_side, maps_of
-from fl_gen.tasks.tree_diff_values import CauseKind, Certainty, Status, TreeDiff, VendorSide
-from fl_gen.workflow.generate import plan_files
-from fl_gen.workflow.request import Request, is_simulated
+from fl_gen.schema.paths import data_dir
+from fl_gen.tasks.tree_diff_base import snapshot_then
+from fl_gen.tasks.tree_diff_build import Builder
+from fl_gen.tasks.tree_diff_causes import Suspect, changed_inputs
+from fl_gen.tasks.tree_diff_git import Revision, find_revision, top_of
+from fl_gen.tasks.tree_diff_sides import Child, Job, Side, make_side
+from fl_gen.tasks.tree_diff_tell import attribution_of, tell_meanings
+from fl_gen.tasks.tree_diff_values import Status, TreeDiff, VendorSide
+from fl_gen.workflow.request import Request
 
 
 class DiffError(FlGenError):
@@ -52,9 +36,6 @@ class Scope:
     requests: tuple[Request, ...]
     names: tuple[str, ...] = ()
     config: Path | None = None
-
-
-# -- against a revision -----------------------------------------------------------------------------------------------
 
 
 def diff_revision(scope: Scope, name: str) -> TreeDiff:
@@ -105,28 +86,15 @@ def _compare(builder: Builder, jobs: tuple[Job, Job], old: Side, new: Side, fold
     """Both sides of one vendor, rendered."""
     inputs = changed_inputs(old, new)
     changed = [path for path in sorted({*old.files, *new.files}) if old.files.get(path) != new.files.get(path)]
-    finder = _attribution(builder, inputs, jobs, changed, folder).of_part
+    finder = attribution_of(builder, inputs, jobs, changed, folder).of_part
     for path in changed:
         before, after = old.files.get(path), new.files.get(path)
         status: Status = "created" if before is None else "removed" if after is None else "changed"
         template = (new if after is not None else old).sources[path][0]
         builder.file(new.vendor, path, status, template, (before, after), finder)
-    _meanings(builder, inputs)
+    tell_meanings(builder, inputs)
     same = len({*old.files, *new.files}) - len(changed)
     builder.vendor(VendorSide(new.vendor, old.sdk, new.sdk, same, None))
-
-
-def _meanings(builder: Builder, inputs: Inputs) -> None:
-    for suspects in inputs.by_kind.values():
-        for suspect in suspects:
-            builder.suspect(suspect, inputs.new.vendor)
-    events, rest = assign_events(inputs)
-    builder.events(inputs.new.vendor, events)
-    for event in rest:
-        was = f" (was {event.old})" if event.old is not None else ""
-        builder.notes.append(
-            f"{inputs.new.vendor}: {event.effect}: {event.fact[1]}{was}: no single one of the causes is behind it"
-        )
 
 
 def _whole(builder: Builder, side: Side, status: Status, name: str) -> None:
@@ -137,295 +105,3 @@ def _whole(builder: Builder, side: Side, status: Status, name: str) -> None:
         texts = (None, side.files[path]) if status == "created" else (side.files[path], None)
         builder.file(side.vendor, path, status, side.sources[path][0], texts, lambda *_: ([suspect], "exact"))
     builder.vendor(VendorSide(side.vendor, None if status == "created" else side.sdk, side.sdk, 0, word))
-
-
-def _attribution(
-    builder: Builder, inputs: Inputs, jobs: tuple[Job, Job], paths: list[str], folder: Path
-) -> Attribution:
-    """Who tells the causes of the files `paths` apart; with one suspect there is nothing to tell."""
-    if not paths or sum(map(len, inputs.by_kind.values())) < 2:
-        return Attribution(inputs, {}, ({}, {}))
-    texts = [{path: side.files[path] for path in paths if path in side.files} for side in (inputs.old, inputs.new)]
-    with Child([replace(jobs[0], texts=texts[0])]) as child:
-        after = maps_of(jobs[1].request, texts[1])
-        before = child.result()[0]
-    maps = ({} if isinstance(before, str) else before, after)
-    made = _variants(inputs, jobs, folder)
-    for kind, why in made.items():
-        if isinstance(why, str):  # as when a template needs what only the new schemas have
-            first = why.partition("\n")[0]
-            builder.notes.append(f"{inputs.new.vendor}: the change of the {kind} alone cannot be rendered: {first}")
-    return Attribution(inputs, {kind: one for kind, one in made.items() if isinstance(one, Side)}, maps)
-
-
-def _variants(inputs: Inputs, jobs: tuple[Job, Job], folder: Path) -> dict[CauseKind, Side | str]:
-    """The old side with one kind of the new input each, or why there is none, when there are several kinds."""
-    if len(inputs.kinds) < 2:
-        return {}
-    old, new = jobs
-    wanted: dict[CauseKind, Job] = {}
-    for kind in inputs.kinds:
-        if kind == "node":
-            wanted[kind] = Job(
-                replace(old.request, schema_dirs=new.request.schema_dirs), _mixed(new.data, old.data, folder)
-            )
-        elif kind == "template":
-            wanted[kind] = Job(
-                replace(old.request, template_dirs=new.request.template_dirs), _mixed(old.data, new.data, folder)
-            )
-        elif kind == "sdk":
-            wanted[kind] = Job(replace(old.request, sdk=new.request.sdk), old.data)
-        elif kind == "formatter":
-            wanted[kind] = Job(replace(old.request, formatted=new.request.formatted), old.data)
-        elif kind == "licence":
-            wanted[kind] = Job(replace(old.request, licence=new.request.licence), old.data)
-        elif kind == "native":
-            wanted[kind] = Job(replace(old.request, output=new.request.output), old.data)
-    with Child(list(wanted.values())) as child:
-        results = child.result()
-    return dict(zip(wanted, results, strict=True))
-
-
-def _mixed(schemas: Path | None, templates: Path | None, folder: Path) -> Path | None:
-    """A folder with the shipped schemas of one side and the shipped templates of the other."""
-    if schemas == templates:
-        return schemas
-    made = Path(tempfile.mkdtemp(dir=folder))
-    for name, data in (("schemas", schemas), ("templates", templates)):
-        (made / name).symlink_to((data or data_dir()).resolve() / name, target_is_directory=True)
-    return made
-
-
-# -- against the disk -------------------------------------------------------------------------------------------------
-
-
-def diff_disk(scope: Scope) -> TreeDiff:
-    """Compare what is below generated/ with what a regenerate would make. Raises what rendering and planning raise."""
-    builder = Builder()
-    with tempfile.TemporaryDirectory(prefix="fl-gen-diff-") as folder:
-        for request in scope.requests:
-            _disk(builder, scope, request, Path(folder))
-    return builder.finish("disk", None)
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    """What made the tree on the disk, rendered again."""
-
-    job: Job
-    side: Side
-
-
-def _disk(builder: Builder, scope: Scope, request: Request, folder: Path) -> None:
-    new = make_side(request)
-    manifest = load(request.generated)
-    plan = plan_files(request, {**new.files, MANIFEST_NAME: new.record})
-    changed = [e for e in plan.entries if e.action is not Action.IDENTICAL and e.path != MANIFEST_NAME]
-    find: Finder
-    recorded = None
-    note = None
-    if manifest is None:
-        nothing = Suspect("unknown", f"nothing is generated in {shown(request.generated)} yet", "added")
-        find = _always([nothing])
-    elif changed or MANIFEST_NAME not in plan.paths(Action.IDENTICAL):
-        recorded = _recorded(scope, request, manifest, new, folder)
-        if recorded is None:
-            suspects = _kinds(manifest, new, request)
-            builder.blind(request.vendor, suspects)
-            find = _by_kind(suspects)
-            note = "what made the tree on the disk is not at hand: causes are known by their kind only"
-        else:
-            inputs = changed_inputs(recorded.side, new)
-            paths = [entry.path for entry in changed]
-            find = _attribution(builder, inputs, (recorded.job, Job(request)), paths, folder).of_part
-            _meanings(builder, inputs)
-    else:
-        find = _always([])
-    for entry in changed:
-        _disk_file(builder, request, entry.path, entry.action, new, manifest, recorded, find)
-    if plan.paths(Action.UPDATE, Action.CREATE).count(MANIFEST_NAME):
-        status: Status = "created" if manifest is None else "changed"
-        text = _record_note(manifest, new)
-        builder.file(request.vendor, MANIFEST_NAME, status, None, (None, None), find, text)
-    same = len(plan.paths(Action.IDENTICAL))
-    builder.vendor(VendorSide(request.vendor, _sdk_before(manifest, new), new.sdk, same, note))
-
-
-def _sdk_before(manifest: Manifest | None, new: Side) -> str | None:
-    if manifest is not None and dict(manifest.sdk) == json.loads(new.record)["sdk"]:
-        return new.sdk
-    return _sdk_words(manifest)
-
-
-def _record_note(manifest: Manifest | None, new: Side) -> str:
-    """What of the manifest is another."""
-    text = "the record of what made the tree"
-    if manifest is None:
-        return text
-    now = json.loads(new.record)
-    keys = sorted({*manifest.inputs, *now["inputs"]})
-    names = [key for key in keys if manifest.inputs.get(key) != now["inputs"].get(key)]
-    names += ["SDK"] if dict(manifest.sdk) != now["sdk"] else []
-    names += ["generator"] if manifest.generator != now["generator"] else []
-    return f"{text}: {', '.join(names)}" if names else text
-
-
-def _sdk_words(manifest: Manifest | None) -> str | None:
-    if manifest is None:
-        return None
-    kind = "simulated " if manifest.sdk.get("simulated") else ""
-    return f"{kind}{manifest.sdk.get('name', 'SDK')} {manifest.sdk.get('version') or 'of unknown version'}"
-
-
-_STATUS: Mapping[Action, Status] = {
-    Action.CREATE: "created",
-    Action.UPDATE: "changed",
-    Action.STALE: "removed",
-    Action.EDITED: "edited",
-    Action.CONFLICT: "conflict",
-    Action.KEPT: "kept",
-}
-
-
-def _disk_file(
-    builder: Builder,
-    request: Request,
-    path: str,
-    action: Action,
-    new: Side,
-    manifest: Manifest | None,
-    recorded: _Recorded | None,
-    find: Finder,
-) -> None:
-    source = new.sources.get(path)
-    record = manifest.files.get(path) if manifest is not None else None
-    template = source[0] if source is not None else record.template if record is not None else None
-    after = new.files.get(path)
-    if action is Action.KEPT:
-        builder.file(request.vendor, path, "kept", template, (None, None), find, "a person's version, which stays")
-        return
-    before = None
-    if action is not Action.CREATE:
-        before = (request.generated / path).read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
-    if action in (Action.EDITED, Action.CONFLICT):
-        base = None
-        if record is not None:
-            base = recorded.side.files.get(path) if recorded is not None else None
-            base = base if base is not None else Bases(request.generated).find(path, record.sha256)
-        find = _hand_edits(Suspect("hand-edit", shown(request.generated / path), "changed"), base, after, find)
-    builder.file(request.vendor, path, _STATUS[action], template, (before, after), find)
-
-
-def _hand_edits(edit: Suspect, base: str | None, after: str | None, find: Finder) -> Finder:
-    """Tells a person's hunks from fl-gen's, by what fl-gen changed since the text that the person began with."""
-    own = parts_of(lines_of(base), lines_of(after)) if base is not None else []
-    keys = {part.key: part for part in own}
-    lines = {line for part in own for line in (*part.added, *part.removed) if line.strip()}
-
-    def found(path: str, part: Part) -> tuple[list[Suspect], Certainty]:
-        if part.key in keys:
-            return find(path, keys[part.key])
-        if base is not None and not lines & {*part.added, *part.removed}:
-            return [edit], "exact"
-        if base is None:
-            return [edit], "likely"
-        return [edit, *find(path, part)[0]], "one-of"
-
-    return found
-
-
-def _always(suspects: list[Suspect]) -> Finder:
-    return lambda path, part: (suspects, "exact")
-
-
-def _kinds(manifest: Manifest, new: Side, request: Request) -> list[Suspect]:
-    """The kinds of input that the manifest and a regenerate do not have in common."""
-    now = json.loads(new.record)
-    found = []
-    if manifest.generator != __version__:
-        found.append(Suspect("generator", f"fl-gen {manifest.generator} -> {__version__}", "changed"))
-    for key, kind, title in (("schemas", "node", "the schemas"), ("templates", "template", "the templates")):
-        if manifest.inputs.get(key) != now["inputs"].get(key):
-            found.append(Suspect(kind, title, "changed"))  # type: ignore[arg-type]
-    if dict(manifest.sdk) != now["sdk"]:
-        before = _sdk_words(manifest)
-        found.append(Suspect("sdk", f"{before} -> {new.sdk}", "changed"))
-    old_format, new_format = manifest.inputs.get("clang-format"), now["inputs"].get("clang-format")
-    if old_format != new_format:
-        found.append(Suspect("formatter", f"clang-format {old_format} -> {new_format}", "changed"))
-    if manifest.inputs.get("licence") != now["inputs"].get("licence"):
-        found.append(Suspect("licence", "the licence header", "changed"))
-    if not found:
-        listing = shown(request.backends / "kernels.yaml")
-        found.append(Suspect("generator", f"fl-gen {__version__} itself, or {listing}", "changed"))
-    return found
-
-
-def _by_kind(suspects: list[Suspect]) -> Finder:
-    formatter = [one for one in suspects if one.kind == "formatter"]
-
-    def found(path: str, part: Part) -> tuple[list[Suspect], Certainty]:
-        if len(suspects) == 1:
-            return suspects, "exact"
-        if formatter and same_but_blanks(part):
-            return formatter, "likely"
-        return suspects, "one-of"
-
-    return found
-
-
-def _recorded(scope: Scope, request: Request, manifest: Manifest, new: Side, folder: Path) -> _Recorded | None:
-    """Render what the manifest records: with the inputs of now, then with those of git's history."""
-    if _makes(new, manifest):
-        return _Recorded(Job(request), new)
-    old = replace(request, formatted=manifest.inputs.get("clang-format") != "none")
-    if is_simulated(request.sdk) and manifest.sdk.get("simulated") and manifest.sdk.get("version"):
-        old = replace(old, sdk=(f"sim:{manifest.sdk['version']}",))
-    if old != request:
-        side = attempt(old)
-        if isinstance(side, Side) and _makes(side, manifest):
-            return _Recorded(Job(old), side)
-    for then in _history(scope, request, old, folder):
-        again = then.requests.get(request.vendor)
-        if again is None:
-            continue
-        job = Job(again, then.data)
-        with Child([job]) as child:
-            side = child.result()[0]
-        if isinstance(side, Side) and _makes(side, manifest):
-            return _Recorded(job, side)
-    return None
-
-
-def _history(scope: Scope, request: Request, old: Request, folder: Path) -> list[Then]:
-    """The inputs at the last commit, and at the last one that changed the manifest."""
-    try:
-        tops = [top for top in (top_of(_near(request.generated)), top_of(data_dir())) if top is not None]
-        if not tops:
-            return []
-        top = tops[0]
-        place = Path(os.path.realpath(request.generated / MANIFEST_NAME))
-        names = ["HEAD"]
-        if place.is_relative_to(top):
-            found = last_commit(top, place.relative_to(top).as_posix())
-            names += [found] if found is not None else []
-        commits: dict[str, Revision] = {}
-        for name in names:
-            revision = find_revision(top, name)
-            commits.setdefault(revision.commit, revision)
-        return [take(Snapshot(one, Path(tempfile.mkdtemp(dir=folder))), (old,)) for one in commits.values()]
-    except RevisionError:
-        return []  # no git, no commit yet: then the causes are told by kind
-
-
-def _near(path: Path) -> Path:
-    while not path.is_dir() and path != path.parent:
-        path = path.parent
-    return path
-
-
-def _makes(side: Side, manifest: Manifest) -> bool:
-    """Whether a side is exactly what the manifest records."""
-    return side.files.keys() == manifest.files.keys() and all(
-        digest(text) == manifest.files[path].sha256 for path, text in side.files.items()
-    )

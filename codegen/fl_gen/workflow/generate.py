@@ -189,7 +189,10 @@ def plan_of(request: Request, prepared: Prepared, policy: Policy = Policy.REFUSE
 
 
 def plan_files(request: Request, files: Mapping[str, str], policy: Policy = Policy.REFUSE) -> Plan:
-    """`plan_of` of the files alone, the manifest among them."""
+    """`plan_of` of the files alone, the manifest among them. Raises UnsettledError for what a killed run left."""
+    from fl_gen.output.transaction import require_settled
+
+    require_settled(request.output)
     manifest = load(request.generated)
     if manifest is not None and manifest.vendor != request.vendor:
         raise ManifestError(
@@ -201,11 +204,12 @@ def plan_files(request: Request, files: Mapping[str, str], policy: Policy = Poli
 
 def generate(request: Request, policy: Policy = Policy.REFUSE) -> Outcome:
     """Make the vendor's tree. Raises EditedError, and writes nothing, if a hand edit would be lost."""
-    from fl_gen.output.publish import locked, publish, recover, staged_once
+    from fl_gen.output.once import staged_once
+    from fl_gen.output.publish import publish
+    from fl_gen.output.transaction import held
 
     prepared = prepare(request)
-    with locked(request.output):
-        recover(request.generated)
+    with held(request.output):
         plan = plan_of(request, prepared, policy)
         require_decided([(request, plan)], policy)
         with staged_once(request.backends, prepared.once) as place:

@@ -26,7 +26,9 @@ def scaffold(request: Request, op: str) -> Scaffold:
 
     Raises FlGenError for an unknown op, a view, or a kernel that is there already; nothing is written then.
     """
-    from fl_gen.output.publish import locked, replace_file, staged_once
+    from fl_gen.output.disk import replace_file
+    from fl_gen.output.once import staged_once
+    from fl_gen.output.transaction import held
     from fl_gen.render.environment import FileRender, environment_for, render_file
     from fl_gen.render.infinitrain import base_context
     from fl_gen.render.kernels import scaffold_file
@@ -50,7 +52,7 @@ def scaffold(request: Request, op: str) -> Scaffold:
     merged = FileRender(file.template, file.path, {**base_context(backend), **file.context}, file.nodes)
     text = render_file(environment, merged)
     listing = request.backends / "kernels.yaml"
-    with locked(request.output):
+    with held(request.output):
         listed_new = not os.path.lexists(listing)
         # Bytes, not text mode: a person's line ends stay.
         before = empty_listing() if listed_new else listing.read_bytes().decode("utf-8")

@@ -151,12 +151,12 @@ def test_a_later_vendor_that_is_refused_leaves_the_earlier_one(run: Run, tmp_pat
 def test_a_swap_that_fails_is_undone_for_those_before_it(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And a kill between two swaps is repaired by the next run."""
+    """And a kill between two swaps is seen by whoever reads the trees, and undone by the next run that writes."""
     project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim:6.0}\n  ascend: {sdk: sim:8.0}\n")
     assert run("regen").code == 0
     project(tmp_path, "formatter: none\nvendors:\n  mlu: {sdk: sim:6.14}\n  ascend: {sdk: sim:9.1}\n")
     before = snapshot(tmp_path)
-    swap, swapped = publishing._swap_in, []
+    swap, swapped = publishing.swap_in, []
 
     def fail_second(target: Path) -> None:
         if swapped:
@@ -164,7 +164,7 @@ def test_a_swap_that_fails_is_undone_for_those_before_it(
         swapped.append(target)
         swap(target)
 
-    monkeypatch.setattr(publishing, "_swap_in", fail_second)
+    monkeypatch.setattr(publishing, "swap_in", fail_second)
     result = run("regen")
     assert (result.code, "Input/output error" in result.err) == (2, True), result.err
     assert snapshot(tmp_path) == before
@@ -175,14 +175,36 @@ def test_a_swap_that_fails_is_undone_for_those_before_it(
         swapped.append(target)
         swap(target)
 
-    monkeypatch.setattr(publishing, "_swap_in", die_second)
+    monkeypatch.setattr(publishing, "swap_in", die_second)
     child = os.fork()
     if child == 0:
         run("regen", "--jobs", "1")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    monkeypatch.setattr(publishing, "_swap_in", swap)
-    assert run("check").code == 1
+    monkeypatch.setattr(publishing, "swap_in", swap)
+    swapped_one = snapshot(tmp_path)
+    said = (
+        "generated/.fl-gen-journal: a run was stopped while it put its trees in place: some are new, some are old\n"
+        "  = run fl-gen regen or fl-gen backend, which put the old ones back before they begin\n"
+    )
+    readers = [
+        ("check",),
+        ("check", "-o", tmp_path),
+        ("diff", "mlu"),
+        ("explain", "generated/mlu/CMakeLists.txt"),
+        ("regen", "--dry-run"),
+        ("backend", "mlu", "--sdk", "sim", "--dry-run"),
+    ]
+    for command in readers:
+        assert run(*command) == (2, "", said), command
+    assert snapshot(tmp_path) == swapped_one != before
+    # One vendor alone: the other is the old one again, not the half of a project.
+    assert run("backend", "mlu", "--sdk", "sim:6.14", "--no-format").code == 0
+    assert snapshot(tmp_path / "generated" / "ascend") == {
+        path.removeprefix("generated/ascend/"): value
+        for path, value in before.items()
+        if path.startswith("generated/ascend/")
+    }
     assert run("regen").code == 0
     assert run("check").code == 0
     assert [path.name for path in (tmp_path / "generated").iterdir() if path.name.startswith(".")] == []
@@ -310,7 +332,9 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(run: Run, tmp_path: Pat
     made.unlink()
     os.mkfifo(made)
     result = run("regen")
-    assert (result.code, "generated/mlu/src/backend.cc: fl-gen needs a file here" in result.err) == (2, True), result.err
+    assert (result.code, "generated/mlu/src/backend.cc: fl-gen needs a file here" in result.err) == (2, True), (
+        result.err
+    )
     path.unlink()
     os.mkfifo(path)
     assert run("regen") == (2, "", "fl-gen.yaml:1:1: this is not a regular file\n    1 |\n      | ^\n")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from fl_gen.output.publish import PublishError
+from fl_gen.output.disk import PublishError
 from fl_gen.workflow.generate import Prepared, prepare
 from fl_gen.workflow.request import Request
 from unit.cli.conftest import Run, call, snapshot
@@ -205,7 +205,7 @@ def test_same_bytes_anywhere(run: Run, tmp_path: Path, base: Path, environment: 
 
 def test_an_interrupt_from_the_keyboard(run: Run, tree: Path) -> None:
     """Ctrl-C while another run holds the folder: exit code 3, one line, nothing changed."""
-    from fl_gen.output.publish import locked
+    from fl_gen.output.lock import locked
 
     (tree / "generated" / "mlu" / "CMakeLists.txt").unlink()
     before = snapshot(tree)

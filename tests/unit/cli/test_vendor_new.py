@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fl_gen.output import publish
+from fl_gen.output import disk, once
 from fl_gen.render.simapi import load_api
 from fl_gen.render.simheaders import render_headers
 from fl_gen.schema.catalog import Catalog
@@ -122,7 +122,8 @@ def test_a_full_disk_leaves_nothing(run: Run, sdk: Path, tmp_path: Path, monkeyp
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(publish, "_write", full)
+    for module in (disk, once):
+        monkeypatch.setattr(module, "write_new", full)
     result = run("vendor", "new", "newco", "--sdk", sdk)
     assert result.code == 2
     assert "No space left on device" in result.err

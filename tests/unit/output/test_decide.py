@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from fl_gen import __version__
+from fl_gen.output.disk import PublishError
 from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, Edit, FileRecord, Manifest, ManifestError, digest, load
 from fl_gen.output.markers import MarkersError, find_markers, marker_lines
 from fl_gen.output.plan import Action, Plan, PlanError, make_plan
 from fl_gen.output.policy import Policy
-from fl_gen.output.publish import PublishError, publish
+from fl_gen.output.publish import publish
 
 ONE = "a\nb\nc\nd\ne\nf\ng\n"
 TWO = "a\nb\nc\nd\ne\nF\ng\n"
@@ -286,12 +287,12 @@ def test_a_file_that_is_saved_between_comparing_and_writing_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """Saved as editors do: a new file is renamed over the old one, in the moment before the swap."""
-    from fl_gen.output import publish as publishing
+    from fl_gen.output import swap as swapping
 
     target = tmp_path / "mlu"
     run(target, {"x.h": ONE, "y.h": "y\n"})
     (target / "foreign.txt").write_text("old")
-    exchange = publishing._exchange
+    exchange = swapping.exchange
     saved = []
 
     def save_first(stage: Path, folder: Path) -> None:
@@ -302,7 +303,7 @@ def test_a_file_that_is_saved_between_comparing_and_writing_is_not_lost(
             os.replace(folder / "tmp", folder / path)
         exchange(stage, folder)
 
-    monkeypatch.setattr(publishing, "_exchange", save_first)
+    monkeypatch.setattr(swapping, "exchange", save_first)
     with pytest.raises(PublishError, match=rf"{path}: was changed while fl-gen worked"):
         run(target, {"x.h": TWO, "y.h": "y\n"})
     assert (target / path).read_text() == "saved meanwhile"

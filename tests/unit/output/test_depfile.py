@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fl_gen.output.depfile import BuildFiles, DepfileError, depfile_text, leave
-from fl_gen.output.publish import PublishError
+from fl_gen.output.disk import PublishError
 
 LONG_AGO, LATER = 10**18, 4 * 10**18  # nanoseconds since the epoch
 

@@ -16,9 +16,14 @@ from pathlib import Path
 import pytest
 
 from fl_gen.output import publish as publishing
+from fl_gen.output import swap as swapping
+from fl_gen.output import transaction
+from fl_gen.output.disk import PublishError, replace_file
+from fl_gen.output.lock import locked
 from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, FileRecord, Manifest, ManifestError, digest, load
+from fl_gen.output.once import create_once
 from fl_gen.output.plan import Action, Plan, PlanError, make_plan
-from fl_gen.output.publish import PublishError, create_once, locked, publish, replace_file
+from fl_gen.output.publish import publish
 
 
 def tree(files: Mapping[str, str]) -> dict[str, str]:
@@ -192,7 +197,7 @@ def test_disk_that_fills_up_leaves_the_old_tree(tmp_path: Path, monkeypatch: pyt
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
         path.write_text(text)
 
-    monkeypatch.setattr(publishing, "_write", full)
+    monkeypatch.setattr(publishing, "write_new", full)
     with pytest.raises(PublishError, match=r"No space left on device\n.*is unchanged\. Make room on the disk"):
         write(target, {"a.h": "new\n", "b.h": "new\n"})
     assert contents(target) == before
@@ -200,7 +205,7 @@ def test_disk_that_fills_up_leaves_the_old_tree(tmp_path: Path, monkeypatch: pyt
 
 
 def test_without_an_exchange_the_swap_is_two_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "_renameat2", lambda stage, target: False)
+    monkeypatch.setattr(swapping, "_renameat2", lambda stage, target: False)
     target = tmp_path / "mlu"
     write(target, {"a.h": "a\n"})
     write(target, {"a.h": "new\n"})
@@ -209,11 +214,24 @@ def test_without_an_exchange_the_swap_is_two_renames(tmp_path: Path, monkeypatch
 
 
 def test_run_killed_between_two_renames_is_recovered(tmp_path: Path) -> None:
-    target = tmp_path / "mlu"
+    target = tmp_path / "generated" / "mlu"
     write(target, {"a.h": "a\n"})
-    target.rename(tmp_path / ".mlu.fl-gen-old")
-    publishing.recover(target)
+    target.rename(target.parent / ".mlu.fl-gen-old")
+    transaction.recover(tmp_path)
     assert contents(target) == tree({"a.h": "a\n"})
+    assert [p.name for p in target.parent.iterdir()] == ["mlu"]
+
+
+def test_what_killed_runs_left_of_other_vendors_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path / "generated" / "mlu", {"a.h": "a\n"})
+    for path in ("generated/.maca.fl-gen-stage/x", "generated/.mlu.fl-gen-old/x", "backends/.maca.fl-gen-stage/x"):
+        (tmp_path / path).mkdir(parents=True)
+    mine = ["generated/.mlu.fl-gen-stage.txt", "generated/.git/x", "generated/mlu/.a.fl-gen-stage", "backends/.hidden"]
+    for path in mine:
+        (tmp_path / path).mkdir(parents=True)
+    with transaction.held(tmp_path):
+        left = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_dir()}
+    assert left == {*mine, "generated", "generated/.git", "generated/mlu", "generated/mlu/.fl-gen", "backends"}
 
 
 def test_staging_folder_of_a_killed_run_is_removed(tmp_path: Path) -> None:
@@ -285,7 +303,7 @@ def test_lock_of_a_dead_process_is_no_lock(tmp_path: Path) -> None:
     program = textwrap.dedent(
         f"""
         import os, pathlib
-        from fl_gen.output.publish import locked
+        from fl_gen.output.lock import locked
         with locked(pathlib.Path({str(tmp_path)!r})):
             os._exit(9)
         """
