@@ -1,10 +1,12 @@
 """`fl-gen adopt`: an existing hand-written backend against what fl-gen would generate. Only reads.
 
-The sources are read in processes of their own: one that takes libclang down with it is told as unread.
+The sources are read in processes of their own: one that takes libclang down with it, or that it does not come to an end
+with, is told as unread.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fl_gen.resolve.model import Backend
+from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.framework import Interface
 from fl_gen.schema.location import Location
 from fl_gen.schema.paths import shown
@@ -58,16 +61,16 @@ def adopt(request: AdoptRequest) -> Adoption:
     with tempfile.TemporaryDirectory(prefix="fl-gen-") as scratch:
         # An output folder with nothing in it: what is asked is what fl-gen makes before anything was written by hand.
         output = Path(scratch) / "none"
-        resolved = resolve_request(
-            Request(
-                vendor=request.vendor,
-                framework=request.framework,
-                sdk=request.sdk,
-                output=output,
-                schema_dirs=request.schema_dirs,
-                cache=request.cache,
-            )
+        asked = Request(
+            vendor=request.vendor,
+            framework=request.framework,
+            sdk=request.sdk,
+            output=output,
+            schema_dirs=request.schema_dirs,
+            cache=request.cache or Path(scratch) / "cache",
         )
+        _probe(asked)
+        resolved = resolve_request(asked)
         backend = resolved.backend
         compiler = backend.vendor.device_compiler
         files = find_files(request.folder, request.vendor, compiler.suffix if compiler is not None else None)
@@ -98,6 +101,23 @@ def adopt(request: AdoptRequest) -> Adoption:
     )
 
 
+def _probe(request: Request) -> None:
+    """Read the SDK's headers in another process, which may be stopped, and leave the answer in the cache."""
+    with Workers(1) as workers:
+        try:
+            workers.submit(_try_resolving, request).result()
+        except WorkerDied as error:
+            raise NoVerdict(
+                f"{request.vendor}: {error.what} while it read the SDK's headers\n"
+                "  = check that the headers are whole: fl-gen sdk check reads the same ones"
+            ) from error
+
+
+def _try_resolving(request: Request) -> None:
+    with contextlib.suppress(FlGenError):  # this process says it, with its place
+        resolve_request(request)
+
+
 def _read(source: Tree, files: Files, resolved: Resolved, target: str, jobs: int) -> tuple[Surface, list[Facts], Abi]:
     backend = resolved.backend
     framework = backend.framework
@@ -114,13 +134,13 @@ def _read(source: Tree, files: Files, resolved: Resolved, target: str, jobs: int
             for file, future in futures.items():
                 try:
                     facts.append(future.result())
-                except WorkerDied:
-                    facts.append(Facts(UnitRead(file, unread="libclang died while it read this file")))
+                except WorkerDied as error:
+                    facts.append(Facts(UnitRead(file, unread=f"{error.what} while it read this file")))
             names = class_types([one.read for one in facts])
             return surface.result(), facts, Abi(workers.submit(trivial_types, job, names).result())
         except WorkerDied as error:
             raise NoVerdict(
-                f"{shown(files.root)}: libclang died while it read the framework's headers\n"
+                f"{shown(files.root)}: {error.what} while it read the framework's headers\n"
                 "  = check that the headers are whole; another version of libclang may help"
             ) from error
 

@@ -141,7 +141,7 @@ def _read(tree: Tree, framework: Framework, jobs: int, progress: Progress) -> tu
                 return surface, units, Abi(workers.submit(trivial_types, job, class_types(units)).result())
             except WorkerDied as error:
                 raise NoVerdict(
-                    f"--source {shown(tree.root)}: libclang died while it read the headers\n"
+                    f"--source {shown(tree.root)}: {error.what} while it read the headers\n"
                     "  = check that the headers are whole; another version of libclang may help"
                 ) from error
 
@@ -155,7 +155,7 @@ def _collect(workers: Workers, job: Job, files: Sequence[str], progress: Progres
         file = reading[future]
         try:
             found[file] = future.result()
-        except WorkerDied:
-            found[file] = UnitRead(file, unread="libclang died while it read this file")
+        except WorkerDied as error:
+            found[file] = UnitRead(file, unread=f"{error.what} while it read this file")
         progress(len(found), len(reading), file)
     return [found[file] for file in sorted(found)]

@@ -1,7 +1,8 @@
 """Processes that do one call after another for this one, and may die of it without harm.
 
 Each is a fresh interpreter: a forked one would share this process's libclang, its threads and locks, and one that
-`multiprocessing` starts would run the program again that called fl-gen.
+`multiprocessing` starts would run the program again that called fl-gen. A call has only so much time: headers can be
+such that a compiler does not come to an end.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import contextlib
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
@@ -23,6 +26,8 @@ from fl_gen.tasks.sdk_targets import interrupts_held
 
 T = TypeVar("T")
 
+PROCESSOR_SECONDS = 60  # of one call: the largest sources of frameworks take about ten
+WALL_SECONDS = 600.0  # of one call that waits, as for a pipe that stands where a header should be
 _PATIENCE = 2.0  # seconds that a worker is given to end before it is killed
 # The path is that of this process, so that both have the same fl-gen.
 _PROGRAM = (
@@ -31,7 +36,16 @@ _PROGRAM = (
 
 
 class WorkerDied(Exception):
-    """A worker ended before it answered."""
+    """A worker ended before it answered. `slow` says that it was stopped because its time was up."""
+
+    def __init__(self, slow: str = "") -> None:
+        self._slow = slow
+        super().__init__(slow)
+
+    @property
+    def what(self) -> str:
+        """What happened to libclang, to be followed by `while it read ...`."""
+        return f"libclang was stopped after {self._slow}" if self._slow else "libclang died"
 
 
 class Workers:
@@ -94,13 +108,32 @@ class _Worker:
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         """Whether it went well, and the result or the exception."""
+        late = threading.Event()
+        timer = threading.Timer(WALL_SECONDS, self._stop, (late,))
+        timer.daemon = True
+        timer.start()
         try:
-            pickle.dump((function, arguments), self._to)
+            pickle.dump((function, arguments, PROCESSOR_SECONDS), self._to)
             self._to.flush()
             answer: tuple[bool, Any] = pickle.load(self._from)
         except (EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
-            raise WorkerDied from error
+            raise WorkerDied(self._limit(late.is_set())) from error
+        finally:
+            timer.cancel()
         return answer
+
+    def _stop(self, late: threading.Event) -> None:
+        late.set()
+        self._process.kill()
+
+    def _limit(self, late: bool) -> str:
+        """Which time was up when the process ended, if that is why."""
+        if late:
+            return f"{WALL_SECONDS:g} s"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if self._process.wait(_PATIENCE) == -getattr(signal, "SIGXCPU", 0) != 0:
+                return f"{PROCESSOR_SECONDS} s of processor time"
+        return ""
 
     def end(self) -> None:
         """End the process if it is still there."""
@@ -121,9 +154,10 @@ def serve() -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     while True:
         try:
-            function, arguments = pickle.load(sys.stdin.buffer)
+            function, arguments, seconds = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
+        _limit_processor(seconds)
         try:
             answer: tuple[bool, Any] = (True, function(*arguments))
         except NoVerdict as error:
@@ -138,3 +172,17 @@ def serve() -> None:
             answer = (False, NoVerdict(f"{said}\n  = {remedy}"))
         pickle.dump(answer, answers)
         answers.flush()
+
+
+def _limit_processor(seconds: int) -> None:
+    """End this process when the call that follows takes more processor time. Where there is no such limit, time on the
+    clock is the only one."""
+    try:
+        import resource
+    except ImportError:
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    wanted = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

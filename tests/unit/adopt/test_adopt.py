@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from fl_gen.cli.main import main
+from fl_gen.render.simapi import load_api
+from fl_gen.render.simheaders import render_headers
 from fl_gen.report.adopt import adopt_json, adopt_markdown, adopt_text
 from fl_gen.schema.kernels import load_native_kernels
+from fl_gen.schema.paths import data_dir
+from fl_gen.tasks import framework_pool
 from fl_gen.tasks.adopt import AdoptRequest, adopt
 from fl_gen.tasks.adopt_files import find_files, launches, without_launches
 from fl_gen.tasks.adopt_values import Adoption, Fault
@@ -44,6 +48,17 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def found(cache: Path) -> Adoption:
     """The report of the shipped backend; one reading serves all tests of it."""
     return adopt(AdoptRequest("maca", DATA, ("sim",), cache=cache))
+
+
+@pytest.fixture
+def sdk_headers(tmp_path: Path) -> Path:
+    """The headers of a maca SDK on disk."""
+    folder = tmp_path / "maca"
+    for name, text in render_headers(load_api(data_dir() / "schemas" / "vendors" / "maca" / "api.yaml"), "").items():
+        path = folder / "include" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
 
 
 def call(*arguments: str | Path) -> tuple[int, str, str]:
@@ -266,6 +281,48 @@ def test_sources_of_something_else_are_no_backend(cache: Path, tmp_path: Path) -
     (tmp_path / "main.cc").write_text("int main() { return 0; }\n", encoding="utf-8")
     with pytest.raises(NoVerdict, match="no class of the framework is overridden in it and no kernel is registered"):
         adopt(AdoptRequest("maca", tmp_path, ("sim",), cache=cache))
+
+
+# Constant expressions are bounded one by one; clang works on these for minutes and needs no memory for it.
+ENDLESS = """
+constexpr int spin(int n) {
+    int sum = 0;
+    for (int i = 0; i < 200000; ++i) sum += i ^ n;
+    return sum;
+}
+template <int N> struct Spin { static constexpr int value = spin(N); };
+""" + "\n".join(f"constexpr int v{number} = Spin<{number}>::value;" for number in range(4000))
+
+
+def test_a_source_that_takes_the_compiler_for_ever_is_told_as_unread(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "backends" / "maca" / "src" / "kernels"
+    folder.mkdir(parents=True)
+    (folder / "good.maca").write_text(CLEAN_KERNEL, encoding="utf-8")
+    (folder / "endless.h").write_text(ENDLESS, encoding="utf-8")
+    (folder / "endless.maca").write_text(f'#include "endless.h"\n{CLEAN_KERNEL}', encoding="utf-8")
+    monkeypatch.setattr(framework_pool, "PROCESSOR_SECONDS", 4)
+    report = adopt(AdoptRequest("maca", tmp_path, ("sim",), cache=cache))
+    (unread,) = [one for one in report.unjudged if one.what == "the source"]
+    assert unread.place.file.endswith("kernels/endless.maca")
+    assert unread.why == "libclang was stopped after 4 s of processor time while it read this file"
+    assert report.sources == 1
+    assert [one.op for one in report.ops if one.place is not None] == ["NegForward"]
+
+
+def test_an_sdk_that_takes_the_compiler_for_ever_is_no_verdict(
+    sdk_headers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = sdk_headers / "include" / "mcr" / "mc_runtime_api.h"
+    header.write_text(header.read_text(encoding="utf-8") + ENDLESS, encoding="utf-8")
+    monkeypatch.setattr(framework_pool, "PROCESSOR_SECONDS", 4)
+    with pytest.raises(NoVerdict) as caught:
+        adopt(AdoptRequest("maca", DATA, (str(sdk_headers),)))
+    assert str(caught.value) == (
+        "maca: libclang was stopped after 4 s of processor time while it read the SDK's headers\n"
+        "  = check that the headers are whole: fl-gen sdk check reads the same ones"
+    )
 
 
 def test_an_unknown_vendor_and_a_missing_sdk_stop_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,14 @@ import importlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fl_gen.schema.catalog import Catalog
-from fl_gen.tasks import framework_tree
+from fl_gen.tasks import framework_pool, framework_tree
 from fl_gen.tasks.framework_check import CheckRequest, check_framework
 from fl_gen.tasks.framework_pool import WorkerDied, Workers
 from fl_gen.tasks.framework_tree import blank_launches, open_tree
@@ -201,3 +203,25 @@ def test_the_sources_of_the_sound_tree_are_found(tmp_path: Path, files: Files) -
     names = [os.path.relpath(path, tmp_path) for path in tree.sources]
     assert names == ["infini_train/include/all.h", CALLS, KERNELS, "infini_train/src/wrapped.cc"]
     assert tree.macros == {"REGISTER_KERNEL", "REGISTER_CPU_KERNEL", "REGISTER_ALL"}
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "said"),
+    [
+        (time.sleep, (600,), "libclang was stopped after 1.5 s"),
+        (sum, (range(10**12),), "libclang was stopped after 1 s of processor time"),
+        (os._exit, (7,), "libclang died"),
+    ],
+    ids=["waits", "works", "dies"],
+)
+def test_a_call_has_only_so_much_time(
+    monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], arguments: tuple[Any, ...], said: str
+) -> None:
+    monkeypatch.setattr(framework_pool, "PROCESSOR_SECONDS", 1)
+    monkeypatch.setattr(framework_pool, "WALL_SECONDS", 1.5 if function is time.sleep else 60.0)
+    with Workers(1) as workers:
+        with pytest.raises(WorkerDied) as caught:
+            workers.submit(function, *arguments).result()
+        assert caught.value.what == said
+        monkeypatch.setattr(framework_pool, "WALL_SECONDS", 60.0)
+        assert workers.submit(abs, -3).result() == 3  # another worker goes on
