@@ -87,7 +87,7 @@ class Life(RuleBasedStateMachine):
 
     def token(self) -> bytes:
         self.count += 1
-        return b"// person %d\n" % self.count
+        return b"// person %d.\n" % self.count  # none is the beginning of another
 
     def forget(self) -> None:
         """A person's own action may remove what they wrote: what is gone now is theirs to lose."""
