@@ -11,6 +11,7 @@ from fl_gen.tasks.tree_diff_values import Cause, FileDiff, Hunk, Row, TreeDiff, 
 
 _ROWS = 24_000  # lines of all hunks; a browser gets slow with more
 _HUNK_ROWS = 1_500  # lines of one hunk
+_HEAD = 90  # characters of the line that stands for a hunk
 _PLACES = 40  # places of a folded hunk that are named
 
 
@@ -126,7 +127,7 @@ def _status(file: FileDiff) -> Html:
 
 def _cause(diff: TreeDiff, number: int, cause: Cause) -> Html:
     facts: list[tuple[str, Html | str]] = []
-    if cause.place is not None and cause.kind == "node":
+    if cause.place is not None:
         facts.append(("at", el("code", cause.place)))
     if words.became(cause) is not None:
         facts.append(("was", el("code", cause.old if cause.old is not None else "–")))
@@ -170,10 +171,19 @@ def _fold(diff: TreeDiff, cause: Cause, position: int) -> Html:
 
 
 def _first_line(hunk: Hunk) -> str:
-    for row in hunk.rows:
-        if (row.old is None or row.new is None) and row.text.strip():
-            text = row.text.strip()
-            return f"{words.mark(row.old, row.new)} {text if len(text) <= 100 else text[:99] + '…'}"
+    """The first line that says something, from a little before the place that changed when it is a long one."""
+    for gone, come, _ in _runs(hunk.rows):
+        lines = [row for row in (*gone, *come) if row.text.strip()]
+        if not lines:
+            continue
+        first, start = lines[0], 0
+        text = first.text.strip()
+        if gone and come and len(text) > _HEAD:
+            other = come[0].text.strip()
+            start = next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), 0) - _HEAD // 3
+        start = max(0, min(start, len(text) - _HEAD))
+        cut = f"{'…' if start else ''}{text[start : start + _HEAD]}{'…' if start + _HEAD < len(text) else ''}"
+        return f"{words.mark(first.old, first.new)} {cut}"
     return "blank lines"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from fl_gen.report import tree_diff_words as words
 from fl_gen.report.markdown import LIMIT, Page, code, escaped
@@ -15,7 +15,7 @@ _ROWS = 30  # lines of a hunk
 _WIDTH = 200  # characters of a line
 _PLACES = 5  # places of a hunk that are named
 _FILES = 0.2  # part of the page that the table of files may take
-_LEFT_OUT = "*{} more {}: the forms text, json and html hold all of them*"
+_LEFT_OUT = "*{} more {}: --all, json and html hold all of them*"
 
 
 def tree_diff_markdown(diff: TreeDiff) -> str:
@@ -37,29 +37,41 @@ def tree_diff_markdown(diff: TreeDiff) -> str:
         page.line("")
         page.table(("cause", "what", "binary interface", "extent"), rows, LIMIT // 3)
     room = int(LIMIT * _FILES)
+    told = words.told_before(diff)
     for number, cause in enumerate(causes):
         if page.left < room + 3 * _RESERVE:
             page.line("")
             page.line(_LEFT_OUT.format(len(causes) - number, "causes"))
             break
         # Every cause gets a share, so that a big one does not push out those behind it.
-        _hunks(page, diff, cause, page.left - (page.left - room) // (len(causes) - number))
+        before = {position: diff.causes[told[number, position]] for of, position in told if of == number}
+        _hunks(page, diff, cause, before, page.left - (page.left - room) // (len(causes) - number))
     page.line("")
     page.line("<details><summary>Files</summary>")
     page.line("")
-    files = [
-        (file.status, code(f"{file.vendor}/{file.path}"), f"+{file.added} -{file.removed}" if file.hunks else "")
-        for file in diff.files
-    ]
-    page.table(("", "file", "lines"), files, page.left - _RESERVE // 2)
+    page.table(("", "file", "lines"), _files(diff), page.left - _RESERVE // 2)
     page.line("")
     page.line("</details>")
     return page.text()
 
 
+def _files(diff: TreeDiff) -> Iterator[tuple[str, str, str]]:
+    whole = words.whole_vendors(diff)
+    for vendor in dict.fromkeys(file.vendor for file in diff.files):
+        of = [file for file in diff.files if file.vendor == vendor]
+        if vendor in whole:
+            lines = f"+{sum(file.added for file in of)} -{sum(file.removed for file in of)}"
+            yield whole[vendor], f"{code(f'{vendor}/')} {words.number(len(of), 'file')}", lines
+            continue
+        for file in of:
+            lines = f"+{file.added} -{file.removed}" if file.hunks else ""
+            yield file.status, code(f"{file.vendor}/{file.path}"), lines
+
+
 def _row(diff: TreeDiff, cause: Cause) -> tuple[str, ...]:
     became = words.became(cause)
-    what = code(cause.title) + (f" {escaped(cause.change)}" if cause.change else "")
+    change = words.cause_line(cause).removeprefix(cause.title).strip()
+    what = code(cause.title) + (f" {escaped(change)}" if change else "")
     return (
         words.KINDS[cause.kind],
         what + (f"<br>{code(became)}" if became else ""),
@@ -68,11 +80,14 @@ def _row(diff: TreeDiff, cause: Cause) -> tuple[str, ...]:
     )
 
 
-def _hunks(page: Page, diff: TreeDiff, cause: Cause, until: int) -> None:
-    """The hunks of a cause, as long as more than `until` characters are left."""
+def _hunks(page: Page, diff: TreeDiff, cause: Cause, before: Mapping[int, Cause], until: int) -> None:
+    """The hunks of a cause that no earlier one showed, as long as more than `until` characters are left."""
+    if cause.kind == "unknown":
+        return  # whole files, which are no difference to read
     blocks = []
     left = page.left - until - _RESERVE
-    for fold in cause.folds:
+    folds = [fold for position, fold in enumerate(cause.folds) if position not in before]
+    for fold in folds:
         text = _fold(diff, fold)
         left -= len(text) + 2
         if left < 0:
@@ -85,9 +100,13 @@ def _hunks(page: Page, diff: TreeDiff, cause: Cause, until: int) -> None:
     for block in blocks:
         page.line("")
         page.line(block)
-    if len(blocks) < len(cause.folds):
+    if len(blocks) < len(folds):
         page.line("")
-        page.line(_LEFT_OUT.format(len(cause.folds) - len(blocks), "hunks"))
+        page.line(_LEFT_OUT.format(len(folds) - len(blocks), "hunks"))
+    if before:
+        page.line("")
+        names = ", ".join(code(title) for title in list(dict.fromkeys(one.title for one in before.values()))[:3])
+        page.line(f"*{words.number(len(before), 'more hunk')}: above, with* {names}")
     page.line("")
     page.line("</details>")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fl_gen.report import tree_diff_words as words
@@ -35,23 +35,37 @@ def tree_diff_text(diff: TreeDiff, look: TreeLook) -> str:
         if side.note is not None:
             lines.append(printable(f"    {side.note}"))
     lines += [printable(f"  note: {note}") for note in diff.notes]
-    for cause in diff.causes:
+    told = words.told_before(diff)
+    for number, cause in enumerate(diff.causes):
         if cause.folds or cause.meanings:
-            lines += ["", *_cause(diff, cause, look)]
+            before = {position: diff.causes[told[number, position]] for of, position in told if of == number}
+            lines += ["", *_cause(diff, cause, before, look)]
     lines += _idle([cause for cause in diff.causes if not cause.folds and not cause.meanings], look)
     if diff.files:
-        lines += ["", look.paint("files", "bold")]
-        for file in diff.files:
-            count = f"  +{file.added} -{file.removed}" if file.hunks else ""
-            note = f"  {file.note}" if file.note else ""
-            lines.append(printable(f"  {words.STATUSES[file.status]} {file.vendor}/{file.path}{count}{note}"))
+        lines += ["", f"{look.paint('files', 'bold')}  {words.legend(diff)}", *_files(diff, look)]
     lines += ["", look.paint(printable(words.summary(diff)), "bold")]
     return "\n".join(lines)
 
 
-def _cause(diff: TreeDiff, cause: Cause, look: TreeLook) -> Iterator[str]:
+def _files(diff: TreeDiff, look: TreeLook) -> Iterator[str]:
+    whole = {} if look.everything else words.whole_vendors(diff)
+    for vendor in dict.fromkeys(file.vendor for file in diff.files):
+        of = [file for file in diff.files if file.vendor == vendor]
+        if vendor in whole:
+            count = f"+{sum(file.added for file in of)} -{sum(file.removed for file in of)}"
+            files = words.number(len(of), "file")
+            yield printable(f"  {words.STATUSES[whole[vendor]]} {vendor}/  {files}, {count}: --all lists them")
+            continue
+        for file in of:
+            count = f"  +{file.added} -{file.removed}" if file.hunks else ""
+            note = f"  {file.note}" if file.note else ""
+            yield printable(f"  {words.STATUSES[file.status]} {file.vendor}/{file.path}{count}{note}")
+
+
+def _cause(diff: TreeDiff, cause: Cause, before: Mapping[int, Cause], look: TreeLook) -> Iterator[str]:
+    """`before` has the folds of the cause that were shown with an earlier one."""
     yield look.paint(printable(f"{words.KINDS[cause.kind]}  {words.cause_line(cause)}"), "bold")
-    if cause.place is not None and cause.kind == "node":
+    if cause.place is not None:
         yield printable(f"  at     {cause.place}")
     became = words.became(cause)
     if became is not None:
@@ -60,9 +74,18 @@ def _cause(diff: TreeDiff, cause: Cause, look: TreeLook) -> Iterator[str]:
     if cause.meanings:
         yield printable(f"  means  {words.meaning(cause)}")
     yield f"  {words.extent(diff, cause)}"
+    if cause.kind == "unknown" and not look.everything:
+        return  # whole files, which are no difference to read
     limit = len(cause.folds) if look.everything else _FOLDS
-    for fold in cause.folds[:limit]:
-        yield from _fold(diff, fold, look)
+    for position, fold in enumerate(cause.folds[:limit]):
+        if position in before:
+            places = words.fold_files(diff, fold)
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            yield look.paint(printable(f"  @@ {places[0]}{more}"), "cyan") + printable(
+                f"  see above: {before[position].title}"
+            )
+        else:
+            yield from _fold(diff, fold, look)
     if len(cause.folds) > limit:
         yield f"  ... {len(cause.folds) - limit} more hunks: --all shows them"
 

@@ -32,6 +32,14 @@ CERTAINTIES: Mapping[Certainty, str] = {
     "one-of": "one of several causes, or all of them",
 }
 _SHOWN = 3
+_LETTERS: Mapping[Status, str] = {
+    "created": "created",
+    "removed": "removed",
+    "changed": "changed",
+    "edited": "edited by hand, which would be lost",
+    "conflict": "in the way, and not fl-gen's",
+    "kept": "kept as you edited it",
+}
 
 
 def title(diff: TreeDiff) -> str:
@@ -57,13 +65,31 @@ def summary(diff: TreeDiff) -> str:
     return f"{words}; {same} the same; +{added} -{removed} lines in {number(hunks, 'hunk')}{distinct}"
 
 
+def legend(diff: TreeDiff) -> str:
+    """What the letters of the files mean, of those that are there."""
+    there = {one.status for one in diff.files}
+    return ", ".join(f"{STATUSES[status]} {text}" for status, text in _LETTERS.items() if status in there)
+
+
+def whole_vendors(diff: TreeDiff) -> Mapping[str, Status]:
+    """The vendors of which only one side has anything."""
+    alone = {vendor for cause in diff.causes if cause.kind == "unknown" for vendor in cause.vendors}
+    found: dict[str, Status] = {}
+    for vendor in alone:
+        statuses = {one.status for one in diff.files if one.vendor == vendor}
+        if len(statuses) == 1:
+            found[vendor] = statuses.pop()
+    return found
+
+
 def _changed_rows(hunk: Hunk) -> tuple[tuple[bool, str], ...]:
     return tuple((row.old is None, row.text) for row in hunk.rows if row.old is None or row.new is None)
 
 
 def cause_line(cause: Cause) -> str:
-    """`schema  ops/elementwise.yaml: AddForward.params[1] changed`."""
-    change = f" {cause.change}" if cause.change and " -> " not in cause.title else ""
+    """`ops/elementwise.yaml: AddForward.params[1] changed`."""
+    says = cause.change and cause.kind != "unknown" and " -> " not in cause.title
+    change = f" {cause.change}" if says else ""
     return f"{cause.title}{change}"
 
 
@@ -92,8 +118,12 @@ def meaning(cause: Cause) -> str:
     if not cause.meanings:
         return ""
     sorts = Counter(one.effect for one in cause.meanings)
+    if cause.kind == "hand-edit" and cause.change == "removed":
+        return "a regenerate makes it again"
     if cause.kind == "hand-edit":
-        return "not known: no model has what a person wrote"
+        return "not known: fl-gen does not model what a person wrote"
+    if cause.kind == "unknown":
+        return "all of it: there is nothing to compare it with"
     parts = []
     for effect in sorts:
         of = [one for one in cause.meanings if one.effect == effect]
@@ -103,9 +133,9 @@ def meaning(cause: Cause) -> str:
 
 def _meanings(effect: str, of: list[Meaning]) -> str:
     if effect == "text only":
-        return "text only: no kernel, method or call of the models is another one"
+        return "text only: every kernel, method and SDK call stays as it was"
     if effect == "not known":
-        return "not known: there is no model of the old side"
+        return "not known: what made the old code is not at hand"
     first = of[0]
     if len(of) == 1 and first.old is not None and first.new is not None:
         return f"{effect}: {first.subject}: {first.old} -> {first.new}"
@@ -122,6 +152,19 @@ def fold_files(diff: TreeDiff, fold: Fold) -> list[str]:
     for spot in fold.spots:
         file = diff.files[spot.file]
         found.append(f"{file.vendor}/{file.path}:{line_of(file.hunks[spot.hunk])}")
+    return found
+
+
+def told_before(diff: TreeDiff) -> Mapping[tuple[int, int], int]:
+    """(cause, fold) -> the first cause that has all hunks of the fold too: a hunk of several causes is shown once."""
+    first: dict[tuple[int, int], int] = {}
+    found: dict[tuple[int, int], int] = {}
+    for number, cause in enumerate(diff.causes):
+        for position, fold in enumerate(cause.folds):
+            places = [(spot.file, spot.hunk) for spot in fold.spots]
+            owners = {first.setdefault(place, number) for place in places}
+            if len(owners) == 1 and number not in owners:
+                found[number, position] = owners.pop()
     return found
 
 

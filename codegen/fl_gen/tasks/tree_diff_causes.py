@@ -64,16 +64,20 @@ def changed_inputs(old: Side, new: Side) -> Inputs:
         inputs.by_kind.setdefault(suspect.kind, []).append(suspect)
 
     for node in node_changes(old.schemas, new.schemas):
-        suspect = Suspect("node", node.title, node.change, f"{node.file}:{node.line}", node.old, node.new)
+        place = new.places.get(node.file) or old.places.get(node.file) or node.file
+        suspect = Suspect("node", node.title, node.change, f"{place}:{node.line}", node.old, node.new)
         inputs.nodes[suspect] = node
         inputs.words[suspect] = node.gone | node.come
         add(suspect)
     for name in sorted({*old.templates, *new.templates}):
         before, after = old.templates.get(name), new.templates.get(name)
+        if name.startswith("shipped/") and (before is None or after is None):
+            continue  # the shipped one stands there by this name as long as an overlay lies over it
         if before != after:
             change = "added" if before is None else "removed" if after is None else "changed"
             line, words = _first_difference(before or b"", after or b"")
-            suspect = Suspect("template", name, change, f"{name}:{line}")
+            place = new.places.get(name) or old.places.get(name) or name
+            suspect = Suspect("template", name, change, f"{place}:{line}")
             inputs.templates[suspect] = name
             inputs.words[suspect] = words
             add(suspect)

@@ -20,6 +20,7 @@ from fl_gen.output.manifest import MANIFEST_NAME, Manifest, digest, load
 from fl_gen.output.plan import Action
 from fl_gen.output.transaction import require_settled
 from fl_gen.schema.paths import data_dir, shown
+from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.tree_diff import Scope
 from fl_gen.tasks.tree_diff_base import Snapshot, Then, take
 from fl_gen.tasks.tree_diff_build import Builder, Finder
@@ -40,6 +41,13 @@ def diff_disk(scope: Scope) -> TreeDiff:
         for request in scope.requests:
             require_settled(request.output)
             _disk(builder, scope, request, Path(folder))
+    if scope.config is not None and not scope.names:
+        for output in dict.fromkeys(request.output for request in scope.requests):
+            for name in orphans(output, [request.vendor for request in scope.requests]):
+                place, config = shown(output / "generated" / name), shown(scope.config)
+                builder.notes.append(
+                    f"{place} was made for a vendor that {config} does not name: fl-gen regen --prune removes it"
+                )
     return builder.finish("disk", None)
 
 
@@ -140,6 +148,8 @@ def _disk_file(
         builder.file(request.vendor, path, "kept", template, (None, None), find, "a person's version, which stays")
         return
     before = None
+    if action is Action.CREATE and record is not None:
+        find = _always([Suspect("hand-edit", shown(request.generated / path), "removed")])
     if action is not Action.CREATE:
         before = (request.generated / path).read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
     if action in (Action.EDITED, Action.CONFLICT):

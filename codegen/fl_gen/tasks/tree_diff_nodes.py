@@ -89,8 +89,8 @@ Path = tuple[str, ...]
 
 def _walk(file: str, path: Path, old: Node, new: Node) -> Iterator[NodeChange]:
     if isinstance(old, MapNode) and isinstance(new, MapNode):
-        if path and path[-1].startswith("[") and _flat(old) and _flat(new):
-            if _plain(old) != _plain(new):  # an item of a few words: as a whole it says more than its parts
+        if path and path[-1].startswith("[") and ((_flat(old) and _flat(new)) or set(old.values) != set(new.values)):
+            if _plain(old) != _plain(new):  # an item of a few words, or one that has other parts: a whole says more
                 yield _change(file, path, "changed", old, new)
             return
         for key in _merged(list(old.values), list(new.values)):

@@ -10,13 +10,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fl_gen.output.manifest import MANIFEST_NAME
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.paths import shown
 from fl_gen.tasks.sdk_targets import interrupts_held
 from fl_gen.workflow.generate import prepare, template_roots
 from fl_gen.workflow.request import Request, is_simulated
@@ -49,6 +50,7 @@ class Side:
     licence: str | None
     native: tuple[tuple[str, str], ...]  # hand-written kernels: op and file
     record: str  # the text of the manifest
+    places: Mapping[str, str] = field(default_factory=dict)  # where a schema or template is, if that is below here
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,32 @@ def make_side(request: Request) -> Side:
     """Render one vendor in this process, with fl-gen's own data. Raises FlGenError."""
     prepared = prepare(request)
     backend = prepared.resolved.backend
+    schemas, templates = _schemas(request), _templates(request)
     return Side(
         vendor=request.vendor,
         files={path: text for path, text in prepared.files.items() if path != MANIFEST_NAME},
         sources={path: (record.template, record.nodes) for path, record in prepared.manifest.files.items()},
         facts=facts_of(backend),
-        schemas=_schemas(request),
-        templates=_templates(request),
+        schemas={name: _content(path) for name, path in schemas.items()},
+        templates={name: _content(path) for name, path in templates.items()},
         sdk=prepared.resolved.sdk.title,
         sdk_digest=backend.sdk.digest,
         formatter=prepared.manifest.inputs.get("clang-format", "none"),
         licence=request.licence,
         native=tuple((one.name, one.native.file) for one in backend.ops if one.native is not None),
         record=prepared.files[MANIFEST_NAME],
+        places={name: place for name, path in {**schemas, **templates}.items() if (place := _below_here(path))},
     )
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _below_here(path: Path) -> str | None:
+    """A path that can be opened from here as it is written; None for one elsewhere, as of fl-gen's own files."""
+    place = Path(shown(path))
+    return None if place.is_absolute() or os.pardir in place.parts else place.as_posix()
 
 
 def facts_of(backend: Backend) -> dict[Fact, str]:
@@ -123,7 +137,7 @@ def uses(templates: Mapping[str, bytes], name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _schemas(request: Request) -> dict[str, bytes]:
+def _schemas(request: Request) -> dict[str, Path]:
     catalog = Catalog(request.schema_dirs)
     paths = list(catalog.files(request.vendor, request.framework))
     if is_simulated(request.sdk):
@@ -131,23 +145,23 @@ def _schemas(request: Request) -> dict[str, bytes]:
         paths += [] if own is None else [own]
         # A base's prototypes come with its vendor file.
         paths += [path.with_name("api.yaml") for path in paths if path.parent.parent.name == "bases"]
-    found: dict[str, bytes] = {}
+    found: dict[str, Path] = {}
     for path in paths:
         for folder in catalog.folders:
             if path.is_file() and path.is_relative_to(folder):
-                found.setdefault(path.relative_to(folder).as_posix(), path.read_bytes().replace(b"\r\n", b"\n"))
+                found.setdefault(path.relative_to(folder).as_posix(), path)
     return found
 
 
-def _templates(request: Request) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+def _templates(request: Request) -> dict[str, Path]:
+    found: dict[str, Path] = {}
     for root in template_roots(request):
         tree = root / request.framework
         for path in sorted(tree.rglob("*")):
             if not path.is_file() or "__pycache__" in path.parts or path.suffix == ".pyc":
                 continue
             name = path.relative_to(tree).as_posix()
-            found[f"shipped/{name}" if name in found else name] = path.read_bytes().replace(b"\r\n", b"\n")
+            found[f"shipped/{name}" if name in found else name] = path
     return found
 
 

@@ -22,7 +22,7 @@ from fl_gen.report.tree_diff_text import TreeLook, tree_diff_text
 from fl_gen.tasks.tree_diff_build import Builder
 from fl_gen.tasks.tree_diff_causes import Event, Suspect
 from fl_gen.tasks.tree_diff_hunks import Part
-from fl_gen.tasks.tree_diff_values import Certainty, TreeDiff, VendorSide
+from fl_gen.tasks.tree_diff_values import Certainty, Status, TreeDiff, VendorSide
 from unit.report.test_html import BROWSER_FLAGS, read
 
 EVIL = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e`|@all #1 {{x}} ]( ``` \x00"
@@ -85,27 +85,89 @@ def test_equal_hunks_are_one_and_say_where() -> None:
         "  +b\n"
         "\n"
         "template  src/a.cc.j2 changed\n"
+        "  at     src/a.cc.j2:3\n"
         "  means  file added: new.txt\n"
         "  1 hunk in 1 file of mlu\n"
-        "  @@ mlu/new.txt:1\n"
-        "     (one of several causes, or all of them)\n"
-        "  +b\n"
+        "  @@ mlu/new.txt:1  see above: ops/a.yaml: Add.params[1]\n"
         "\n"
         "1 more change of the input, with no effect here\n"
         "  schema  ops/a.yaml: Add.doc changed\n"
         "\n"
-        "files\n"
+        "files  A created, M changed\n"
         "  M mlu/src/x/f0.cc  +1 -1\n"
         "  M mlu/src/x/f1.cc  +1 -1\n"
+        "  A mlu/new.txt  +1 -0\n"
         "  M maca/src/x/f0.cc  +1 -1\n"
         "  M maca/src/x/f1.cc  +1 -1\n"
-        "  A mlu/new.txt  +1 -0\n"
         "\n"
         "1 created, 4 changed; 10 the same; +5 -4 lines in 5 hunks, 2 of them different"
     )
     coloured = tree_diff_text(diff, TreeLook(color=True))
     assert "\x1b[31m  -int a4;\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == tree_diff_text(diff, TreeLook())
+
+
+def whole() -> TreeDiff:
+    """A vendor that was not there, beside one that changes."""
+    builder = Builder()
+    nothing = Suspect("unknown", "nothing is generated in generated/maca yet", "added")
+    for number in range(3):
+        builder.file("maca", f"f{number}.cc", "created", "f.cc.j2", (None, "int a;\n"), lambda *_: ([nothing], "exact"))
+    builder.file("mlu", "f.cc", "changed", "f.cc.j2", ("int a;\n", "int b;\n"), lambda *_: ([NODE], "exact"))
+    return builder.finish("disk", None)
+
+
+def test_a_vendor_that_is_new_is_one_line_until_all_is_asked_for() -> None:
+    text = tree_diff_text(whole(), TreeLook())
+    assert text.endswith(
+        "tree  nothing is generated in generated/maca yet\n"
+        "  means  all of it: there is nothing to compare it with\n"
+        "  3 hunks (1 different) in 3 files of maca\n"
+        "\n"
+        "files  A created, M changed\n"
+        "  A maca/  3 files, +3 -0: --all lists them\n"
+        "  M mlu/f.cc  +1 -1\n"
+        "\n"
+        "3 created, 1 changed; 0 the same; +4 -1 lines in 4 hunks, 2 of them different"
+    )
+    everything = tree_diff_text(whole(), TreeLook(everything=True))
+    assert "  @@ maca/f0.cc:1\n  @@ maca/f1.cc:1\n  @@ maca/f2.cc:1\n  +int a;\n" in everything
+    assert "  A maca/f0.cc  +1 -0\n" in everything
+    markdown = tree_diff_markdown(whole())
+    assert "| tree | `nothing is generated in generated/maca yet` | all of it: " in markdown
+    assert "+int a;" not in markdown
+    assert "| created | `maca/` 3 files | +3 -0 |" in markdown
+
+
+def test_a_hunk_of_several_causes_is_shown_once_in_markdown_too() -> None:
+    text = tree_diff_markdown(made())
+    assert text.count("```diff\n+b\n```") == 1
+    assert text.count("<details><summary>src/a.cc.j2 changed</summary>") == 0  # all that it has was shown
+
+
+@pytest.mark.parametrize(
+    ("status", "change", "words"),
+    [
+        ("edited", "changed", "not known: fl-gen does not model what a person wrote"),
+        ("created", "removed", "a regenerate makes it again"),
+    ],
+)
+def test_what_a_person_did_is_said_in_words(status: Status, change: str, words: str) -> None:
+    builder = Builder()
+    edit = Suspect("hand-edit", "generated/mlu/f.cc", change)
+    old = "int a;\n" if status == "edited" else None
+    builder.file("mlu", "f.cc", status, "f.cc.j2", (old, "int b;\n"), lambda *_: ([edit], "exact"))
+    text = tree_diff_text(builder.finish("disk", None), TreeLook())
+    assert f"hand edit  generated/mlu/f.cc {change}\n  means  {words}\n" in text
+
+
+def test_the_head_of_a_hunk_on_the_page_shows_what_changed() -> None:
+    builder = Builder()
+    long = "std::shared_ptr<Tensor> AddForward(const std::shared_ptr<Tensor> &a, const std::shared_ptr<Tensor> &{});\n"
+    texts = (long.format("b"), long.format("other"))
+    builder.file("mlu", "k.h", "changed", "k.h.j2", texts, lambda *_: ([NODE], "exact"))
+    head = "- …tr&lt;Tensor&gt; AddForward(const std::shared_ptr&lt;Tensor&gt; &amp;a, const std::shared_ptr&lt;Tensor&gt; &amp;b);</code>"
+    assert head in tree_diff_html(builder.finish("disk", None))
 
 
 def test_markdown_is_safe_and_bounded() -> None:

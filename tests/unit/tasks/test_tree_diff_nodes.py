@@ -69,6 +69,16 @@ def test_bindings_are_known_by_their_operation() -> None:
     ]  # fmt: skip
 
 
+def test_an_item_with_another_part_is_one_change() -> None:
+    """A renamed operand gives one change for each case, not one for what went and one for what came."""
+    old = {"a.yaml": b"ops:\n  - name: Add\n    cases:\n      - {a: [2], b: [3]}\n      - {a: [4], b: [5]}\n"}
+    new = {"a.yaml": old["a.yaml"].replace(b"b: [3]", b"other: [3]").replace(b"[4]", b"[6]")}
+    assert [(one.path, one.change, one.old, one.new) for one in node_changes(old, new)] == [
+        ("Add.cases[0]", "changed", '{"a": [2], "b": [3]}', '{"a": [2], "other": [3]}'),
+        ("Add.cases[1].a", "changed", "[4]", "[6]"),
+    ]
+
+
 def test_comments_quotes_and_line_ends_are_no_change() -> None:
     assert changes(OPS, OPS.replace("returns: int", 'returns: "int"  # still').replace("\n", "\r\n")) == []
 
