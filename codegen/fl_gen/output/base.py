@@ -78,8 +78,17 @@ def _load_written(path: Path) -> dict[str, str]:
         except (ValueError, RecursionError):
             return {}
         if isinstance(value, dict):
-            return {key: item for key, item in value.items() if isinstance(item, str)}
+            return {key: item for key, item in value.items() if isinstance(item, str) and _writable(item)}
     return {}
+
+
+def _writable(text: str) -> bool:
+    """Whether a file can hold the text: JSON can name characters that no file can."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _history(folder: Path, path: str) -> Iterator[str]:

@@ -98,6 +98,7 @@ def make_plan(
         if not safe_relative(path) or path.split("/")[0] == RECORD_FOLDER:
             raise PlanError(f"{path!r}: a generated path must stay inside its folder")
     _refuse_links(folder, [*files, f"{BASES}/x"])
+    _refuse_other_records(folder, [WRITTEN, IGNORE])
     recorded = manifest.files if manifest is not None else {}
     actions: dict[str, Action] = {}
     seen: dict[str, Signature] = {}
@@ -121,6 +122,9 @@ def make_plan(
         own = {record.sha256, record.edit.base if record.edit else None}
         actions[path] = Action.STALE if digest_file(on_disk) in own else Action.EDITED
     result = decide(folder, files, manifest, policy, actions)
+    bases = [f"{BASES}/{path}" for path in result.bases]
+    _refuse_links(folder, bases)
+    _refuse_other_records(folder, bases)
     touched = {path for path, action in result.actions.items() if action not in (Action.IDENTICAL, Action.KEPT)}
     return Plan(
         folder,
@@ -181,3 +185,10 @@ def _refuse_links(folder: Path, files: Sequence[str]) -> None:
             kind = kind_of(parent)
             if kind != "folder":
                 raise PlanError(f"{parent}: fl-gen needs a folder here and finds a {kind}: move it away")
+
+
+def _refuse_other_records(folder: Path, files: Sequence[str]) -> None:
+    """Where a run writes its records there may be a file of an earlier run, and nothing else."""
+    for on_disk in (folder / name for name in files):
+        if os.path.lexists(on_disk) and kind_of(on_disk) != "file":
+            raise PlanError(f"{on_disk}: fl-gen needs a file here and finds a {kind_of(on_disk)}: move it away")

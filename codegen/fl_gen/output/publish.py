@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fl_gen.output.base import record_files
@@ -150,13 +150,24 @@ def _stage(plan: Plan, stage: Path) -> list[str]:
     for path, text in sorted(texts.items()):
         make_folder((stage / path).parent)
         write_new(stage / path, text)
-    for path in plan.paths(Action.MERGED):
-        shutil.copymode(target / path, stage / path)
     sync_files([stage / path for path in sorted(texts)])
     if target.is_dir():
-        shutil.copymode(target, stage)
+        _keep_modes(target, stage, texts)
     sync_folder(stage)
     return sorted(texts)
+
+
+def _keep_modes(target: Path, stage: Path, written: Iterable[str]) -> None:
+    """What a person opened or closed stays so: folders, and files that are written anew."""
+    for path in written:
+        if (target / path).is_file():
+            shutil.copymode(target / path, stage / path)
+    for root, folders, _ in os.walk(stage, topdown=False):  # a closed folder is closed when all is in it
+        for folder in (Path(root) / name for name in folders):
+            before = target / folder.relative_to(stage)
+            if before.is_dir() and not folder.is_symlink():
+                shutil.copymode(before, folder)
+    shutil.copymode(target, stage)
 
 
 def _carry(source: Path, destination: Path) -> None:

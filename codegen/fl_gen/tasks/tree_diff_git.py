@@ -98,9 +98,16 @@ def find_revision(folder: Path, name: str) -> Revision:
             "  = run it in one, or leave --base out to compare with the disk"
         )
     try:
-        commit = _git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").decode("ascii").strip()
+        # In two steps: to `:/text` all that stands behind it would be text as well.
+        named = _git(top, "rev-parse", "--verify", "--quiet", name).decode("ascii").strip()
+        commit = _git(top, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}").decode("ascii").strip()
     except _Failed as error:
         raise _unknown(top, name, error) from error
+    if not commit.isalnum():  # ^HEAD is all but that commit
+        raise RevisionError(
+            f"--base {quote(name)}: this is no single commit\n"
+            "  = give a branch, a tag or a commit, as origin/main or HEAD~1"
+        )
     return Revision(top, name, commit)
 
 
@@ -111,7 +118,7 @@ def top_of(folder: Path) -> Path | None:
     except _Failed as error:
         if "not a git repository" in error.words or "must be run in a work tree" in error.words:
             return None
-        raise RevisionError(f"git: {error.words}\n  = mend that and run again") from error
+        raise
     except NotADirectoryError:
         return None
     return Path(os.path.realpath(os.fsdecode(text.rstrip(b"\n"))))
@@ -133,15 +140,16 @@ def _unknown(top: Path, name: str, error: _Failed) -> RevisionError:
         hint = "git fetch origin, and run again; git branch -a lists what there is"
     else:
         hint = "git branch -a and git tag list what there is"
-    more = f": {error.words}" if error.words else ""
+    said = error.words and "expected commit type" not in error.words  # a blob or a tree, by its number
+    more = f": {error.words}" if said else ""
     return RevisionError(f"--base {quote(name)}: {shown(top)} has no such revision{more}\n  = {hint}")
 
 
-class _Failed(Exception):
+class _Failed(RevisionError):
     """git ended with an error, in these words."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(words)
+        super().__init__(f"git: {words or 'stopped without a word'}\n  = mend that and run again")
         self.words = words
 
 

@@ -244,7 +244,13 @@ def test_the_base_of_a_kept_file_comes_with_the_clone(tmp_path: Path) -> None:
 
 def test_a_base_with_another_digest_is_none(folder: Path) -> None:
     written = folder / RECORD_FOLDER / "written.json"
-    for damage in (json.dumps({"x.h": MINE}), "{", "[" * 100_000, "\udcff".encode("utf-8", "surrogateescape")):
+    for damage in (
+        json.dumps({"x.h": MINE}),
+        '{"x.h": "\\ud800"}',
+        "{",
+        "[" * 100_000,
+        "\udcff".encode("utf-8", "surrogateescape"),
+    ):
         written.write_bytes(damage if isinstance(damage, bytes) else damage.encode())
         plan = make_plan(folder, tree({"x.h": TWO, "y.h": "y\n"}), load(folder), Policy.MERGE)
         assert plan.conflicts["x.h"] > 0
@@ -259,6 +265,20 @@ def test_no_folder_of_records_leads_out_of_the_tree(folder: Path, tmp_path: Path
         with pytest.raises(PlanError, match="finds a symbolic link"):
             run(folder, {"x.h": TWO, "y.h": "y\n"}, Policy.MERGE)
         (folder / name).unlink()
+
+
+@pytest.mark.parametrize("name", ["written.json", ".gitignore", "base/x.h"])
+def test_a_folder_where_a_record_must_be_is_refused(folder: Path, name: str) -> None:
+    record = folder / RECORD_FOLDER / name
+    record.unlink(missing_ok=True)
+    record.mkdir(parents=True)
+    (record / "mine").write_text("mine")
+    with pytest.raises(PlanError) as caught:
+        run(folder, {"x.h": TWO, "y.h": "y\n"}, Policy.KEEP)
+    assert str(caught.value) == f"{record}: fl-gen needs a file here and finds a folder: move it away"
+    assert (record / "mine").read_text() == "mine"
+    shutil.rmtree(record)
+    assert action(run(folder, {"x.h": TWO, "y.h": "y\n"}, Policy.KEEP)) is Action.KEPT
 
 
 def test_a_persons_file_among_the_records_stays(folder: Path) -> None:

@@ -92,6 +92,19 @@ def test_folder_that_held_only_stale_files_goes(tmp_path: Path) -> None:
     assert not (target / "old").exists()
 
 
+def test_what_a_person_opened_or_closed_stays_so(tmp_path: Path) -> None:
+    folder = tmp_path / "mlu"
+    write(folder, {"a/b.h": "old", "c.h": "same"})
+    modes = {"a": 0o700, "a/b.h": 0o600, "c.h": 0o640, "mine": 0o700, "mine/x": 0o600, "mine/empty": 0o500}
+    (folder / "mine" / "empty").mkdir(parents=True)
+    (folder / "mine" / "x").write_text("secret")
+    for path, mode in modes.items():
+        (folder / path).chmod(mode)
+    write(folder, {"a/b.h": "new", "c.h": "same", "a/new.h": "new"})
+    assert (folder / "a/b.h").read_text() == "new"
+    assert {path: (folder / path).stat().st_mode & 0o7777 for path in modes} == modes
+
+
 def test_foreign_symbolic_link_is_carried_over(tmp_path: Path) -> None:
     target = tmp_path / "mlu"
     write(target, {"a.h": "a\n"})
