@@ -43,11 +43,12 @@ def diff_revision(scope: Scope, name: str) -> TreeDiff:
 
     Both sides are made by this fl-gen. Raises RevisionError, DiffError and what rendering raises.
     """
-    revision = _revision(scope, name)
+    revision, notes = _revision(scope, name)
     builder = Builder()
     with tempfile.TemporaryDirectory(prefix="fl-gen-diff-") as folder:
         then = snapshot_then(revision, scope.requests, scope.names, scope.config, Path(folder))
         builder.notes += then.notes
+        builder.notes += notes
         now = {request.vendor: request for request in scope.requests}
         with Child([Job(request, then.data) for request in then.requests.values()]) as child:
             sides = {vendor: make_side(request) for vendor, request in now.items()}
@@ -72,14 +73,23 @@ def diff_revision(scope: Scope, name: str) -> TreeDiff:
     return builder.finish(name, revision.commit)
 
 
-def _revision(scope: Scope, name: str) -> Revision:
-    """The revision in the repository of the project, else in that of fl-gen's own checkout."""
+def _revision(scope: Scope, name: str) -> tuple[Revision, list[str]]:
+    """The revision in the repository of the project, else in that of fl-gen's own checkout, and then a note on that."""
     place = scope.config.parent if scope.config is not None else next((r.output for r in scope.requests), Path())
     while not place.is_dir() and place != place.parent:  # an output folder that nobody has made yet
         place = place.parent
-    if top_of(place) is None and top_of(data_dir()) is not None:
-        return find_revision(data_dir(), name)
-    return find_revision(place, name)
+    if top_of(place) is None and not _has_git(place):
+        own = top_of(data_dir())
+        if own is not None and own == Path(os.path.realpath(data_dir())):
+            note = f"there is no git repository here: {name} is one of fl-gen's own checkout"
+            return find_revision(own, name), [note]
+    return find_revision(place, name), []
+
+
+def _has_git(folder: Path) -> bool:
+    """Whether a person means the folder to be in a repository, be it one that git cannot use."""
+    whole = Path(os.path.abspath(folder))
+    return any(os.path.lexists(one / ".git") for one in (whole, *whole.parents))
 
 
 def _compare(builder: Builder, jobs: tuple[Job, Job], old: Side, new: Side, folder: Path) -> None:
