@@ -52,6 +52,11 @@ class TreeFormatter:
         for run in self._runs:
             run.close()
 
+    @property
+    def formatted(self) -> int:
+        """How many files clang-format read, or will."""
+        return sum(len(run.files) for run in self._runs) + len(self._pending)
+
     def add(self, path: str, text: str) -> None:
         """Take one file. What is not C++ stays as it is."""
         self._done[path] = text  # keeps the order of the files

@@ -8,14 +8,16 @@ names replaced. The exceptions are data: folders that need a group of the SDK, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fl_gen.render.environment import FileRender, TemplateError, environment_for, render_file
+from fl_gen.render.environment import FileRender, TemplateError
 from fl_gen.render.formatter import TreeFormatter
+from fl_gen.render.incremental import KeptTexts
 from fl_gen.render.sdk_view import SdkView
+from fl_gen.render.tree import Work, render_tree
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.name import Name
 
@@ -54,41 +56,46 @@ MARKER = {
 class Rendered:
     """The text of every file: `generated` relative to generated/<vendor>, `once` relative to backends/<vendor>.
 
-    `sources` maps a generated path to (template, schema nodes).
+    `sources` maps a generated path to (template, schema nodes), `work` says how much of it was made in this run.
     """
 
     generated: dict[str, str]
     once: dict[str, str]
     sources: dict[str, tuple[str, tuple[str, ...]]]
+    work: Work
 
 
 def render_infinitrain(
-    backend: Backend, roots: Sequence[Path], cache: Path | None = None, formatter: TreeFormatter | None = None
+    backend: Backend,
+    roots: Sequence[Path],
+    cache: Path | None = None,
+    formatter: TreeFormatter | None = None,
+    kept: KeptTexts | None = None,
 ) -> Rendered:
     """Render every file of `backend`. `roots` are template roots, a user's overlays before the shipped one.
 
     `cache` is a folder of compiled templates, None to compile all of them. `formatter` gets half of the generated files
-    while the other half is rendered, and formats them; None leaves them as they are. Raises TemplateError and
-    FormatterError.
+    while the other half is rendered, and formats them; None leaves them as they are. `kept` has texts of an earlier
+    run, which must have been made with the same formatter; only files that it has no text for are rendered. Raises
+    TemplateError and FormatterError.
     """
     trees = tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
-    environment = environment_for(trees, cache)
     context = base_context(backend)
-    generated: dict[str, str] = {}
-    sources: dict[str, tuple[str, tuple[str, ...]]] = {}
-    once: dict[str, str] = {}
-    for file in generated_files(backend, trees):
-        merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
-        generated[file.path] = mark(render_file(environment, merged), file)
-        if formatter is not None:
-            formatter.add(file.path, generated[file.path])
-        sources[file.path] = (file.template, file.nodes)
-    for file in once_renders(backend, trees):
-        merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
-        once[file.path] = render_file(environment, merged)
-    if formatter is not None:
-        generated = formatter.finish()
-    return Rendered(dict(sorted(generated.items())), dict(sorted(once.items())), sources)
+    files = generated_files(backend, trees)
+    generated, once, work = render_tree(
+        [_in_context(file, context) for file in files],
+        [_in_context(file, context) for file in once_renders(backend, trees)],
+        trees,
+        mark,
+        cache,
+        formatter,
+        kept,
+    )
+    return Rendered(generated, once, {file.path: (file.template, file.nodes) for file in files}, work)
+
+
+def _in_context(file: FileRender, context: Mapping[str, Any]) -> FileRender:
+    return FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
 
 
 def generated_files(backend: Backend, trees: Sequence[Path]) -> list[FileRender]:

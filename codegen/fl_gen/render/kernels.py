@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fl_gen.render.environment import FileRender
@@ -66,8 +66,8 @@ def kernel_files(backend: Backend) -> list[FileRender]:
             files.append(_file(f"fallback/{category}.cc", context, _nodes(views, *ops)))
             if category == "gemm":
                 files.append(_file("host/gemm.cc", context, _nodes(views, *ops)))
-    for category in dict.fromkeys(view.category for view in views):
-        wrappers = [view for view in views if view.category == category and view.wrapped]
+    for category, of in _by_category(views).items():
+        wrappers = [view for view in of if view.wrapped]
         if wrappers:
             name = f"{category}_ops" if category in BESPOKE else category
             of_category = {**context, "wrappers": wrappers}
@@ -138,16 +138,20 @@ def _file(path: str, context: Mapping[str, Any], nodes: tuple[str, ...]) -> File
     return FileRender(f"{_ROOT}/{path}.j2", f"{_ROOT}/{path}", context, nodes)
 
 
+def _by_category(views: Iterable[OpView]) -> dict[str, list[OpView]]:
+    found: dict[str, list[OpView]] = {}
+    for view in views:
+        found.setdefault(view.category, []).append(view)
+    return found
+
+
 def _nodes(views: tuple[OpView, ...], *names: str) -> tuple[str, ...]:
     return tuple(f"ops:{view.name}" for view in views if view.name in names)
 
 
 def _context(backend: Backend, views: tuple[OpView, ...]) -> dict[str, Any]:
     enumerators = _enumerators(backend)
-    categories = [
-        {"name": category, "ops": [view for view in views if view.category == category]}
-        for category in dict.fromkeys(view.category for view in views)
-    ]
+    categories = [{"name": category, "ops": of} for category, of in _by_category(views).items()]
     return {
         "ops": views,
         "categories": categories,

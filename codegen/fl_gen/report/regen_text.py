@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fl_gen.output.plan import Action, Plan
+from fl_gen.report.work_text import work_text
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.regen import Outcome
 
@@ -19,7 +20,7 @@ def regen_text(outcomes: Sequence[Outcome]) -> str:
         if not one.plan.changes and not one.created:
             lines.append(unchanged_line(vendor, len(one.plan.entries)))
             continue
-        lines.append(f"{vendor}  {one.rendered.title}: {_counts(one.plan)}")
+        lines.append(f"{vendor}  {one.rendered.title}: {_counts(one.plan)}{work_text(one.rendered.work)}")
         if one.created:
             lines.append(f"{'':<{width}}  yours, in {shown(one.request.backends)}: created {', '.join(one.created)}")
         for path, count in one.plan.conflicts.items():

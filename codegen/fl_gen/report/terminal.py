@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from fl_gen.output.plan import Action, Plan
 from fl_gen.report import sdk_words as words
+from fl_gen.report.work_text import work_text
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.sdk_check import check_of
@@ -45,7 +46,7 @@ def backend_summary(request: Request, outcome: Outcome) -> str:
         "",
         *ops_summary(resolved.backend),
         "",
-        f"files    {shown(request.generated)}: {verbs}",
+        f"files    {shown(request.generated)}: {verbs}{work_text(outcome.prepared.work)}",
     ]
     for path, count in outcome.plan.conflicts.items():
         places = f"{count} conflict{'' if count == 1 else 's'}"

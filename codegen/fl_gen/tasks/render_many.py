@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fl_gen.output.manifest import Manifest
+from fl_gen.render.tree import Work
 from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, printable
 from fl_gen.tasks.build_inputs import inputs_of
 from fl_gen.tasks.kept import Inputs
@@ -22,13 +23,14 @@ _LEAST = 2  # vendors that a process must have to be worth its start, a quarter 
 
 @dataclass(frozen=True)
 class Rendered:
-    """What one vendor's tree is to hold, the name of its SDK, the state of all that it was made from, and what of that
-    a build system should watch."""
+    """What one vendor's tree is to hold, how much of it was made now, the name of its SDK, the state of all that it was
+    made from, and what of that a build system should watch."""
 
     request: Request
     files: dict[str, str]
     once: dict[str, str]
     manifest: Manifest
+    work: Work
     title: str
     inputs: Inputs
     watched: tuple[str, ...]
@@ -80,6 +82,7 @@ def _attempt(request: Request) -> Rendered | _Stopped:
         prepared.files,
         prepared.once,
         prepared.manifest,
+        prepared.work,
         prepared.resolved.sdk.title,
         _inputs(request, prepared),
         inputs_of(request, prepared.resolved),

@@ -22,6 +22,8 @@ from fl_gen.workflow.request import Request
 from fl_gen.workflow.sdks import FoundSdk, find_sdk_of
 
 if TYPE_CHECKING:
+    from fl_gen.render.incremental import KeptTexts
+    from fl_gen.render.tree import Work
     from fl_gen.render.verify import Verified
     from fl_gen.schema.kernels import NativeKernel
     from fl_gen.schema.vendor import Vendor
@@ -43,12 +45,13 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything in memory, nothing written: what each file will hold."""
+    """Everything in memory, nothing written: what each file will hold, and how much of that was made now."""
 
     resolved: Resolved
     files: dict[str, str]
     once: dict[str, str]
     manifest: Manifest
+    work: Work
     verified: Verified | None = None
 
 
@@ -130,10 +133,11 @@ def prepare(request: Request) -> Prepared:
         styles = [root / request.framework / "clang-format.yaml" for root in roots]
         style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
+        kept = _kept_texts(request, PINNED_VERSION, style)
         with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
-            rendered = render_infinitrain(resolved.backend, roots, compiled, formatter)
+            rendered = render_infinitrain(resolved.backend, roots, compiled, formatter, kept)
     else:
-        rendered = render_infinitrain(resolved.backend, roots, compiled)
+        rendered = render_infinitrain(resolved.backend, roots, compiled, None, _kept_texts(request, "none"))
     files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
     once = rendered.once
     verified = None
@@ -165,7 +169,17 @@ def prepare(request: Request) -> Prepared:
         },
         overlays=overlays,
     )
-    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
+    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, rendered.work, verified)
+
+
+def _kept_texts(request: Request, *formatter: str) -> KeptTexts | None:
+    """The texts of this vendor's last run here with the same `formatter`; None without a cache."""
+    from fl_gen.render.incremental import KeptTexts
+
+    if request.cache is None:
+        return None
+    slot = [request.framework, request.vendor, os.path.realpath(request.generated), formatter[0]]
+    return KeptTexts(request.cache / "texts", slot, formatter)
 
 
 def template_roots(request: Request) -> tuple[Path, ...]:
