@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fl_gen.cli.options import FILE, FOLDER, cache_folder, config_option, sdk_options
+
+if TYPE_CHECKING:
+    from fl_gen.tasks.tree_diff import Scope
 
 
 @click.command()
@@ -74,6 +78,8 @@ def diff(
     scope = scope_of(
         Options(vendors, sdk, schema_dirs, template_dirs, tree, not no_format, config, cache_folder(no_cache))
     )
+    if report is not None:
+        _require_harmless(report, scope)
     result = diff_disk(scope) if base is None else diff_revision(scope, base)
     if form == "json":
         from fl_gen.report.tree_diff_json import tree_diff_json
@@ -102,3 +108,15 @@ def diff(
         replace_file(report, text)
         click.echo(f"{summary(result)}\nwritten to {report}")
     return result.exit_code
+
+
+def _require_harmless(report: Path, scope: Scope) -> None:
+    """Raise FlGenError when the report would be written over what fl-gen reads or generates."""
+    from fl_gen.output.depfile import require_outside
+    from fl_gen.schema.errors import FlGenError
+
+    if scope.config is not None and os.path.realpath(report) == os.path.realpath(scope.config):
+        raise FlGenError(f"--output {report}: this is the project's file\n  = name another file")
+    folders = [folder for one in scope.requests for folder in (one.generated, one.backends)]
+    folders += [folder for one in scope.requests for folder in (*one.schema_dirs, *one.template_dirs)]
+    require_outside("--output", report, folders, "name a file outside of it")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,10 +64,27 @@ class BuildFiles:
 
     def require_outside(self, folders: Iterable[Path]) -> None:
         """Raise DepfileError for a file that lies in one of `folders`, which hold generated files and a person's."""
+        for option, path in self._named():
+            require_outside(option, path, folders, "put it into the build folder")
+
+    def require_no_input(self, inputs: Iterable[str]) -> None:
+        """Raise DepfileError for a file that is one of `inputs`: it would be lost, and never be up to date."""
+        read = set(map(os.path.realpath, inputs))
+        for option, path in self._named():
+            if os.path.realpath(path) in read:
+                raise DepfileError(f"{option} {path}: fl-gen reads this file\n  = put it into the build folder")
+
+    def _named(self) -> Iterator[tuple[str, Path]]:
         for option, path in (("--depfile", self.depfile), ("--stamp", self.stamp), ("--outputs", self.outputs)):
-            for folder in folders:
-                if path is not None and _within(path, folder):
-                    raise DepfileError(f"{option} {path}: it lies in {folder}\n  = put it into the build folder")
+            if path is not None:
+                yield option, path
+
+
+def require_outside(option: str, path: Path, folders: Iterable[Path], remedy: str) -> None:
+    """Raise DepfileError for a file in one of `folders`, which hold fl-gen's files and a person's."""
+    for folder in folders:
+        if _within(path, folder):
+            raise DepfileError(f"{option} {path}: it lies in {folder}\n  = {remedy}")
 
 
 def leave(build: BuildFiles, inputs: Iterable[str], created: Iterable[str] = (), outputs: str = "") -> None:
@@ -77,6 +94,7 @@ def leave(build: BuildFiles, inputs: Iterable[str], created: Iterable[str] = (),
     Depfile and list are written only if they change. Raises DepfileError or PublishError; the stamp is then untouched.
     """
     paths = sorted({os.path.abspath(path) for path in inputs})
+    build.require_no_input(paths)
     spelled = [f"{path}/." if path[-1] in " )" and os.path.isdir(path) else path for path in paths]
     made = {os.path.abspath(path) for path in created}
     if build.depfile is not None:

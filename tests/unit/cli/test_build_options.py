@@ -189,6 +189,25 @@ def test_options_that_do_not_go_together(run: Run, tmp_path: Path, options: tupl
     assert snapshot(tmp_path) == {}
 
 
+@pytest.mark.parametrize("option", ["--stamp", "--outputs", "--depfile"])
+@pytest.mark.parametrize("how", ["as it is", "by a link"])
+def test_what_a_run_reads_is_not_written_over(run: Run, tmp_path: Path, option: str, how: str) -> None:
+    assert run("init", "mlu@sim").code == 0
+    text = Path("fl-gen.yaml").read_text()
+    name = "fl-gen.yaml"
+    if how == "by a link":
+        name = "link"
+        Path(name).symlink_to("fl-gen.yaml")
+    more = ("--stamp", "b/stamp") if option != "--stamp" else ()
+    result = run("regen", option, name, *more)
+    assert (result.code, result.err) == (
+        2,
+        f"{option} {name}: fl-gen reads this file\n  = put it into the build folder\n",
+    )
+    assert Path("fl-gen.yaml").read_text() == text
+    assert not Path("b/stamp").exists()
+
+
 def test_the_cmake_module_is_found(run: Run) -> None:
     result = run("--cmake-dir")
     assert (result.code, result.err) == (0, "")
