@@ -31,24 +31,38 @@ def check_text(check: TreeCheck, colour: bool = False) -> str:
                 lines.append(f"… {cut} more lines of this file differ")
     if room <= 0:
         lines += ["", f"… only {_MOST_LINES} lines of differences are shown"]
-    mend = list(dict.fromkeys(command for one in check.vendors for command in one.mend))
+    mend = _commands(check)
     if mend:
         lines += ["", "to mend it:", *(f"  {printable(command)}" for command in mend)]
     return "\n".join(lines) + "\n"
 
 
+def _commands(check: TreeCheck) -> list[str]:
+    """What to run: commands that differ in the vendor alone are one."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in check.vendors:
+        for mend in one.mend:
+            vendors = found.setdefault((mend.before, mend.after), [])
+            if mend.vendor not in vendors:
+                vendors.append(mend.vendor)
+    return [f"{before}{' '.join(vendors)}{after}" for (before, after), vendors in found.items()]
+
+
 def _findings(one: VendorCheck) -> list[str]:
     lines = []
     count = f"{one.files} file{'' if one.files == 1 else 's'}"
+    kept = f", {one.kept} of them edited and kept as you decided" if one.kept else ""
     if one.digests is not None:
         lines.append(f"{one.vendor}: only digests of {count} were compared: {one.digests}")
     elif not one.findings:
-        lines.append(f"{one.vendor}: {count} as fl-gen makes them")
+        lines.append(f"{one.vendor}: {count} as fl-gen makes them{kept}")
     for kind, meaning in KINDS.items():
-        paths = [finding.path for finding in one.findings if finding.kind == kind]
-        lines += [f"{one.vendor}: {printable(path)} {meaning}" for path in paths[:_MOST_FILES]]
-        if len(paths) > _MOST_FILES:
-            lines.append(f"{one.vendor}: … and {len(paths) - _MOST_FILES} more of these")
+        of = [finding for finding in one.findings if finding.kind == kind]
+        for finding in of[:_MOST_FILES]:
+            note = f": {finding.note}" if finding.note else ""
+            lines.append(f"{one.vendor}: {printable(finding.path)} {meaning}{note}")
+        if len(of) > _MOST_FILES:
+            lines.append(f"{one.vendor}: … and {len(of) - _MOST_FILES} more of these")
     return lines
 
 

@@ -20,7 +20,7 @@ from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import plan_files
 from fl_gen.workflow.project import ProjectFile
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, is_simulated
 
 # kind -> what it means
 KINDS = {
@@ -32,6 +32,7 @@ KINDS = {
     "extra": "is not fl-gen's",
     "marker": "holds a conflict marker",
     "orphan": "was made for a vendor that the project does not name",
+    "nothing": "is not there: nothing is generated yet",
 }
 _ACTIONS = {
     Action.CREATE: "missing",
@@ -47,25 +48,38 @@ _FILE_LINES = 80  # of the diff of one file
 class Finding:
     """One thing that is wrong: `kind` is one of KINDS, `path` as people know it, for a marker with its line.
 
-    `diff` are the lines from what is on the disk to what fl-gen would write, `cut` says how many more there are.
+    `diff` are the lines from what is on the disk to what fl-gen would write, `cut` says how many more there are. `note`
+    says more in words.
     """
 
     kind: str
     path: str
     diff: tuple[str, ...] = ()
     cut: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Mend:
+    """A command that mends something: `vendor` stands between its parts, and may be several in one command."""
+
+    before: str
+    vendor: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True)
 class VendorCheck:
     """What was found for one vendor. `digests` is the reason why only digests were compared, None when all was rendered
-    again. `files` counts what was looked at; `mend` are the commands that mend what was found."""
+    again. `files` counts what was looked at, `kept` those of them that a person edited and decided to keep; `mend` are
+    the commands that mend what was found."""
 
     vendor: str
     files: int
     findings: tuple[Finding, ...]
-    mend: tuple[str, ...]
+    mend: tuple[Mend, ...]
     digests: str | None = None
+    kept: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,15 +97,46 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
     """Check the vendors `wanted` of a project, all when it is empty. Raises FlGenError when there is no verdict."""
     project.require_version()
     require_settled(project.output)
+    requests = project.requests(wanted, cache)
+    records = {request.vendor: _without_sdk(request) for request in requests}
+    made = render_many([one for one in requests if records[one.vendor] is None], jobs)
+    rendered = {one.request.vendor: one for one in made}
     checks = []
-    for one in render_many(project.requests(wanted, cache), jobs):
-        command = f"fl-gen regen {one.request.vendor}{project.option}"
-        checks.append(_check_rendered(one, command))
+    for request in requests:
+        command = Mend("fl-gen regen ", request.vendor, project.option)
+        record = records[request.vendor]
+        checks.append(
+            _check_rendered(rendered[request.vendor], command)
+            if record is None
+            else _check_digests(request, record[0], command, record[1])
+        )
     if not wanted:
         for name in orphans(project.output, tuple(project.project.vendors)):
             found = Finding("orphan", shown(project.output / "generated" / name))
-            checks.append(VendorCheck(name, 0, (found,), (f"fl-gen regen --prune{project.option}",)))
+            checks.append(VendorCheck(name, 0, (found,), (Mend(f"fl-gen regen --prune{project.option}"),)))
     return TreeCheck(tuple(checks))
+
+
+def _without_sdk(request: Request) -> tuple[Manifest, str] | None:
+    """What a tree records of itself, and why no more is known of it: its SDK is not on this machine, as in many a CI.
+
+    None when it can be made again, or was never made: then its SDK is needed.
+    """
+    from fl_gen.schema.catalog import Catalog
+    from fl_gen.sdk.items import SdkError
+    from fl_gen.workflow.sdks import find_sdk_of
+
+    if is_simulated(request.sdk):
+        return None
+    manifest = load(request.generated)
+    if manifest is None:
+        return None
+    catalog = Catalog(request.schema_dirs)
+    try:
+        find_sdk_of(replace(request, sdk_place=None), catalog.vendor(request.vendor), catalog)
+    except SdkError as error:
+        return manifest, error.message.removeprefix("--sdk ")
+    return None
 
 
 def check_manifests(base: Request, wanted: Sequence[str]) -> TreeCheck:
@@ -159,7 +204,7 @@ def _unknown(request: Request, manifest: Manifest) -> str | None:
     return None
 
 
-def _backend_command(request: Request) -> str:
+def _backend_command(request: Request) -> Mend:
     """The command that makes the tree of a request."""
     words = ["fl-gen", "backend", request.vendor]
     for option, values in (
@@ -173,11 +218,13 @@ def _backend_command(request: Request) -> str:
         words.append("--no-format")
     if request.output != Path():
         words += ["-o", str(request.output)]
-    return shlex.join(words)
+    return Mend(shlex.join(words))
 
 
-def _check_rendered(one: Rendered, command: str) -> VendorCheck:
+def _check_rendered(one: Rendered, command: Mend) -> VendorCheck:
     request = one.request
+    if not os.path.lexists(request.generated):
+        return VendorCheck(request.vendor, 0, (Finding("nothing", shown(request.generated)),), (command,))
     markers = find_markers([request.generated, request.backends])
     try:
         plan = plan_files(request, one.files)
@@ -191,14 +238,31 @@ def _check_rendered(one: Rendered, command: str) -> VendorCheck:
             continue
         if entry.path == MANIFEST_NAME and len(plan.paths(*_ACTIONS)) > 1:
             continue  # it changes with every other file
+        if entry.path == MANIFEST_NAME and kind == "changed":
+            note = _other_record(plan.folder, one.manifest)
+            findings.append(Finding(kind, path, note=note))
+            continue
         shows = kind in ("changed", "edited", "in the way") and entry.path in one.files
         diff, cut = _diff(plan.folder / entry.path, path, one.files[entry.path]) if shows else ((), 0)
         findings.append(Finding(kind, path, diff, cut))
     findings += _extra(request, plan)
-    return VendorCheck(request.vendor, len(one.files), tuple(findings), tuple(_mend(findings, command)))
+    kept = len(plan.paths(Action.KEPT))
+    mend = tuple(_mend(findings, command))
+    return VendorCheck(request.vendor, len(one.files), tuple(findings), mend, kept=kept)
 
 
-def _check_digests(request: Request, manifest: Manifest, command: str, reason: str) -> VendorCheck:
+def _other_record(folder: Path, now: Manifest) -> str:
+    """In words, what the manifest on the disk records that a regenerate would not: its lines are digests."""
+    then = load(folder)
+    if then is None:
+        return ""
+    names = [key for key in sorted({*then.inputs, *now.inputs}) if then.inputs.get(key) != now.inputs.get(key)]
+    names += ["SDK"] if dict(then.sdk) != dict(now.sdk) else []
+    names += ["generator"] if then.generator != now.generator else []
+    return f"it records other inputs ({', '.join(names)}), which make the same files" if names else ""
+
+
+def _check_digests(request: Request, manifest: Manifest, command: Mend, reason: str) -> VendorCheck:
     markers = find_markers([request.generated, request.backends])
     findings = [Finding("marker", place) for place in markers]
     for path, record in sorted(manifest.files.items()):
@@ -248,16 +312,17 @@ def _lines(text: str) -> list[str]:
     return lines[:-1] if not lines[-1] else [*lines[:-1], lines[-1] + "  (no line end)"]
 
 
-def _mend(findings: Sequence[Finding], command: str) -> Iterator[str]:
+def _mend(findings: Sequence[Finding], command: Mend) -> Iterator[Mend]:
     """The commands that mend what was found, in an order that works."""
     kinds = {finding.kind for finding in findings}
     for finding in findings:
         if finding.kind == "marker":
             file, _, line = finding.path.rpartition(":")
-            yield f"${{EDITOR:-vi}} +{line} {shlex.quote(file)}    # resolve the conflict"
+            yield Mend(f"${{EDITOR:-vi}} +{line} {shlex.quote(file)}    # resolve the conflict")
         elif finding.kind == "extra":
-            yield f"rm {shlex.quote(finding.path)}    # or move it to backends/"
+            yield Mend(f"rm {shlex.quote(finding.path)}    # or move it to backends/")
     if kinds & {"edited", "in the way"}:
-        yield f"{command} --merge    # keeps both; --keep keeps the edit alone, --overwrite drops it"
+        how = " --merge    # keeps both; --keep keeps the edit alone, --overwrite drops it"
+        yield replace(command, after=command.after + how)
     elif kinds & {"changed", "missing", "stale"}:
         yield command

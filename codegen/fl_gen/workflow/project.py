@@ -10,6 +10,7 @@ from fl_gen import __version__
 from fl_gen.render.licence import read_licence
 from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
 from fl_gen.schema.frozen import frozen
+from fl_gen.schema.location import Location
 from fl_gen.schema.paths import shown
 from fl_gen.schema.project import CONFIG_NAME, Project, is_simulated
 from fl_gen.schema.project_spec import load_project
@@ -97,9 +98,15 @@ class ProjectFile:
                 cache=cache,
                 formatted=project.formatter != "none",
                 licence=licence,
+                sdk_place=self._sdk_place(name),
             )
             for name in names
         )
+
+    def _sdk_place(self, name: str) -> Location:
+        """Where the file says what the SDK of a vendor is, or where it could."""
+        sdk = self.project.vendors[name].sdk
+        return sdk[0].location if sdk else self.project.vendors.location_of(name)
 
     def _sdk(self, text: Ref) -> str:
         return str(text) if is_simulated(text) else os.fspath(self.folder / text)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fl_gen.schema.location import Location
+
 
 @dataclass(frozen=True)
 class Request:
@@ -14,7 +16,8 @@ class Request:
     `sdk` are paths, or the one word `sim` or `sim:VERSION`; empty means the vendor's environment variables and default
     places. `output` is the folder that holds `generated/` and `backends/`. `require` names groups of the SDK that must
     be there. `cache` None turns fl-gen's caches off. `licence` is text that stands as a comment at the top of every
-    generated file, as `render.licence.read_licence` gives it.
+    generated file, as `render.licence.read_licence` gives it. `sdk_place` is where a project's file says what the SDK
+    is, for messages about it; it makes no request another one.
     """
 
     vendor: str
@@ -28,6 +31,7 @@ class Request:
     formatted: bool = True
     verify: bool = False
     licence: str | None = None
+    sdk_place: Location | None = field(default=None, compare=False)
 
     @property
     def generated(self) -> Path:

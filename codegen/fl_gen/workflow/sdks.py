@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError
 from fl_gen.workflow.request import Request, is_simulated
 
 if TYPE_CHECKING:
     from fl_gen.schema.catalog import Catalog
+    from fl_gen.schema.location import Location
     from fl_gen.schema.vendor import Vendor
     from fl_gen.sdk.find import SdkLocation
 
@@ -60,7 +61,28 @@ class FoundSdk:
 
 
 def find_sdk_of(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
-    """The SDK that a request means. Raises FlGenError when there is none, or when a group that must be there is not."""
+    """The SDK that a request means. Raises FlGenError when there is none, or when a group that must be there is not;
+    SchemaError with the place in fl-gen.yaml, if that says what the SDK is."""
+    try:
+        return _found(request, vendor, catalog)
+    except SchemaError:
+        raise
+    except FlGenError as error:
+        if request.sdk_place is None:
+            raise
+        raise _in_project(request, request.sdk_place, str(error)) from error
+
+
+def _in_project(request: Request, place: Location, text: str) -> SchemaError:
+    """A message about the option --sdk, as one about the key `sdk` of a project: nobody typed the option."""
+    message, _, remedy = text.partition("\n  = ")
+    message = message.removeprefix("--sdk ")
+    remedy = remedy.replace("point --sdk at", "name").replace(" with --sdk DIR or", " as sdk: DIR, or with")
+    remedy = remedy.replace(" with --sdk", "").replace("--sdk ", "sdk: ")
+    return SchemaError([Diagnostic(place, f"{request.vendor}: {message}", remedy or None, rule="sdk")])
+
+
+def _found(request: Request, vendor: Vendor, catalog: Catalog) -> FoundSdk:
     from fl_gen.resolve.backend import required_groups
 
     simulated = [text for text in request.sdk if is_simulated([text])]

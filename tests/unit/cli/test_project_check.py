@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fl_gen import __version__
+from fl_gen.schema.paths import data_dir
 from unit.cli.conftest import Run, snapshot
 
 FILE = "generated/mlu/src/backend.cc"
@@ -157,6 +158,95 @@ def test_a_real_sdk_that_is_not_here_leaves_the_digests(run: Run, here: Path) ->
     result = run("check")
     assert (result.code, f"mlu: {FILE} was changed by hand\n" in result.out) == (1, True)
     assert run("check", "--sdk", "sim").code == 1
+
+
+def test_a_project_without_the_sdk_of_a_vendor_has_a_verdict_on_all(run: Run, here: Path) -> None:
+    """As in a CI, where no vendor's SDK is: the others are made again, and of this one the digests are compared."""
+    config = here / "fl-gen.yaml"
+    config.write_text(config.read_text() + "  maca: {sdk: sim}\n")
+    assert run("regen").code == 0
+    config.write_text(config.read_text().replace("mlu: {sdk: sim}", "mlu: {sdk: /opt/none}"))
+    result = run("check")
+    count, others = (
+        sum(path.is_file() and ".fl-gen" not in path.parts for path in (here / "generated" / name).rglob("*"))
+        for name in ("mlu", "maca")
+    )
+    said = f"mlu: only digests of {count - 1} files were compared: /opt/none does not exist\n"
+    assert result == (0, f"{said}maca: {others} files as fl-gen makes them\n", "")
+    (here / FILE).write_text("x")
+    result = run("check", "mlu")
+    assert (result.code, result.err) == (1, "")
+    assert result.out.startswith(f"{said}mlu: {FILE} was changed by hand\n")
+    shutil.rmtree(here / "generated/mlu")  # nothing to compare with: then the SDK is needed
+    result = run("check")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "fl-gen.yaml:5:14: mlu: /opt/none does not exist\n"
+        "    5 |   mlu: {sdk: /opt/none}\n"
+        "      |              ^\n"
+        "  = name the folder that holds include/cnrt.h\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (
+            "sim:99",
+            "fl-gen.yaml:5:14: mlu: sim:99: the simulated mlu SDK has no version 99; it has 6.14.1, 6.0.2, 4.3.0\n"
+            "    5 |   mlu: {sdk: sim:99}\n"
+            "      |              ^\n",
+        ),
+        (
+            None,
+            "fl-gen.yaml:5:3: mlu: no Neuware SDK found: looked for include/cnrt.h in $NEUWARE_HOME (not set), "
+            "/usr/local/neuware\n"
+            "    5 |   mlu:\n"
+            "      |   ^\n"
+            "  = name its folder as sdk: DIR, or with NEUWARE_HOME; sdk: sim works without any SDK\n",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["regen", "diff"])
+def test_a_message_on_an_sdk_names_the_line_of_the_project(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, command: str, entry: str | None, message: str
+) -> None:
+    monkeypatch.delenv("NEUWARE_HOME", raising=False)
+    config = here / "fl-gen.yaml"
+    config.write_text(config.read_text().replace("mlu: {sdk: sim}", f"mlu: {{sdk: {entry}}}" if entry else "mlu:"))
+    assert run(command) == (2, "", message)
+
+
+def test_a_tree_that_nobody_made_is_one_line_and_one_command_mends_all(run: Run, here: Path) -> None:
+    config = here / "fl-gen.yaml"
+    config.write_text(config.read_text() + "  maca: {sdk: sim}\n")
+    (here / FILE).unlink()
+    assert run("check").out == (
+        f"mlu: {FILE} is made by fl-gen, and is not there\n"
+        "maca: generated/maca is not there: nothing is generated yet\n"
+        "\n"
+        "to mend it:\n"
+        "  fl-gen regen mlu maca\n"
+    )
+
+
+def test_what_was_kept_is_said_and_other_inputs_are_words(run: Run, here: Path) -> None:
+    (here / FILE).write_text("mine\n" + (here / FILE).read_text())
+    assert run("regen", "--keep").code == 0
+    assert run("check").out.endswith(" files as fl-gen makes them, 1 of them edited and kept as you decided\n")
+    schemas = here / "schemas" / "vendors" / "mlu"
+    schemas.mkdir(parents=True)
+    text = (data_dir() / "schemas/vendors/mlu/vendor.yaml").read_text()
+    (schemas / "vendor.yaml").write_text(f"{text}# a comment\n")
+    config = here / "fl-gen.yaml"
+    config.write_text(config.read_text().replace("vendors:", "schemas: [schemas]\nvendors:"))
+    assert run("check").out == (
+        "mlu: generated/mlu/manifest.json is not what fl-gen makes now: it records other inputs (schemas), which make the "
+        "same files\n"
+        "\n"
+        "to mend it:\n"
+        "  fl-gen regen mlu\n"
+    )
 
 
 def test_a_damaged_manifest_gives_no_verdict(run: Run, here: Path) -> None:
