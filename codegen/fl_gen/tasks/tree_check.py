@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fl_gen import __version__
 from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, Manifest, ManifestError, digest_file, load
 from fl_gen.output.markers import MarkersError, find_markers
 from fl_gen.output.plan import Action, Plan, kind_of
@@ -18,7 +19,7 @@ from fl_gen.schema.errors import FlGenError, split_lines
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.render_many import Rendered, render_many
-from fl_gen.workflow.generate import plan_files
+from fl_gen.workflow.generate import input_digests, plan_files
 from fl_gen.workflow.project import ProjectFile
 from fl_gen.workflow.request import Request, is_simulated
 
@@ -32,6 +33,7 @@ KINDS = {
     "extra": "is not fl-gen's",
     "marker": "holds a conflict marker",
     "orphan": "was made for a vendor that the project does not name",
+    "outdated": "was made from others than those of now",
     "nothing": "is not there: nothing is generated yet",
 }
 _ACTIONS = {
@@ -108,7 +110,7 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
         checks.append(
             _check_rendered(rendered[request.vendor], command)
             if record is None
-            else _check_digests(request, record[0], command, record[1])
+            else _check_record(request, record[0], command, record[1])
         )
     if not wanted:
         for name in orphans(project.output, tuple(project.project.vendors)):
@@ -256,10 +258,26 @@ def _other_record(folder: Path, now: Manifest) -> str:
     then = load(folder)
     if then is None:
         return ""
-    names = [key for key in sorted({*then.inputs, *now.inputs}) if then.inputs.get(key) != now.inputs.get(key)]
+    names = _differing(then.inputs, now.inputs)
     names += ["SDK"] if dict(then.sdk) != dict(now.sdk) else []
     names += ["generator"] if then.generator != now.generator else []
     return f"it records other inputs ({', '.join(names)}), which make the same files" if names else ""
+
+
+def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    return [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
+
+
+def _check_record(request: Request, manifest: Manifest, command: Mend, reason: str) -> VendorCheck:
+    """A tree of a project whose SDK is not here: its digests, and those of all the rest that it was made from."""
+    found = _check_digests(request, manifest, command, reason)
+    names = _differing(manifest.inputs, input_digests(request))
+    names += ["generator"] if manifest.generator != __version__ else []
+    if not names:
+        return found
+    outdated = Finding("outdated", shown(request.generated), note=", ".join(names))
+    again = replace(command, after=f"{command.after}    # on a machine that has its SDK")
+    return replace(found, findings=(*found.findings, outdated), mend=(*found.mend, again))
 
 
 def _check_digests(request: Request, manifest: Manifest, command: Mend, reason: str) -> VendorCheck:

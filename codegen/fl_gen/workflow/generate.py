@@ -69,15 +69,18 @@ class EditedError(FlGenError):
     """Files under generated/ were changed by hand; the run would lose that."""
 
 
-def resolve_request(request: Request) -> Resolved:
-    """Load the schemas, find and check the SDK, choose every binding."""
+def resolve_request(request: Request, catalog: Catalog | None = None) -> Resolved:
+    """Load the schemas, find and check the SDK, choose every binding.
+
+    `catalog` has the request's schema folders; several requests with the same ones need not read them anew.
+    """
     from fl_gen.resolve.backend import resolve
     from fl_gen.schema.kernels import load_native_kernels
     from fl_gen.sdk.cache import Cache
     from fl_gen.sdk.items import ProbeItem
     from fl_gen.sdk.probe import probe
 
-    catalog = Catalog(request.schema_dirs)
+    catalog = catalog or Catalog(request.schema_dirs)
     schemas = catalog.load(request.vendor, request.framework)
     sdk = find_sdk_of(request, schemas.vendor, catalog)
     schemas = replace(schemas, vendor=schemas.vendor.fitted(sdk.has_header))
@@ -116,16 +119,17 @@ def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeK
         )
 
 
-def prepare(request: Request) -> Prepared:
-    """Render every file of the backend. Nothing is written."""
+def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
+    """Render every file of the backend. Nothing is written. `catalog` is that of `resolve_request`."""
     from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
     from fl_gen.render.infinitrain import render_infinitrain
     from fl_gen.render.licence import with_licence
     from fl_gen.workflow.overlays import overlay_records
 
-    resolved = resolve_request(request)
+    catalog = catalog or Catalog(request.schema_dirs)
+    resolved = resolve_request(request, catalog)
     roots = template_roots(request)
-    schemas = Catalog(request.schema_dirs).files(request.vendor, request.framework)
+    schemas = catalog.files(request.vendor, request.framework)
     trees = [root / request.framework for root in roots]
     overlays = overlay_records(request.schema_dirs, trees, request.framework, schemas)
     compiled = request.cache / "templates" if request.cache is not None else None
@@ -157,12 +161,7 @@ def prepare(request: Request) -> Prepared:
             "groups": list(resolved.backend.sdk.groups),
             "headers": resolved.backend.sdk.digest,
         },
-        inputs={
-            "schemas": _digest_files(schemas),
-            "templates": _digest_templates(roots, request.framework),
-            "clang-format": PINNED_VERSION if request.formatted else "none",
-            **({"licence": digest(request.licence)} if request.licence is not None else {}),
-        },
+        inputs=input_digests(request),
         files={
             path: FileRecord(digest(text), rendered.sources[path][0], rendered.sources[path][1])
             for path, text in files.items()
@@ -170,6 +169,18 @@ def prepare(request: Request) -> Prepared:
         overlays=overlays,
     )
     return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, rendered.work, verified)
+
+
+def input_digests(request: Request) -> dict[str, str]:
+    """What a manifest records of all that a tree is made from, but for the SDK: that need not be there to ask this."""
+    from fl_gen.render.formatter import PINNED_VERSION
+
+    return {
+        "schemas": _digest_files(Catalog(request.schema_dirs).files(request.vendor, request.framework)),
+        "templates": _digest_templates(template_roots(request), request.framework),
+        "clang-format": PINNED_VERSION if request.formatted else "none",
+        **({"licence": digest(request.licence)} if request.licence is not None else {}),
+    }
 
 
 def _kept_texts(request: Request, *formatter: str) -> KeptTexts | None:

@@ -177,6 +177,13 @@ def test_a_project_without_the_sdk_of_a_vendor_has_a_verdict_on_all(run: Run, he
     result = run("check", "mlu")
     assert (result.code, result.err) == (1, "")
     assert result.out.startswith(f"{said}mlu: {FILE} was changed by hand\n")
+    licence = here / "LICENCE"
+    licence.write_text("Ours.\n")
+    config.write_text(config.read_text().replace("vendors:", "licence: LICENCE\nvendors:"))
+    result = run("check", "mlu")
+    assert "mlu: generated/mlu was made from others than those of now: licence\n" in result.out
+    assert result.out.endswith("  fl-gen regen mlu    # on a machine that has its SDK\n")
+    config.write_text(config.read_text().replace("licence: LICENCE\n", ""))
     shutil.rmtree(here / "generated/mlu")  # nothing to compare with: then the SDK is needed
     result = run("check")
     assert (result.code, result.out) == (2, "")
