@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -22,6 +23,9 @@ _KEEPS = re.compile(
     r"whole[-_]archive|force_load|link_infini_train_exe|add_library\s*\([^)]{0,4000}\b(?:OBJECT|SHARED|MODULE)\b|TARGET_OBJECTS",
     re.IGNORECASE,
 )
+# The other build file that one reads, and what names the folder of the file itself.
+_GOES_ON = re.compile(r"\b(?:include|add_subdirectory)\s*\(\s*(\"[^\"\n]*\"|[^\s()]+)", re.IGNORECASE)
+_HERE = re.compile(r"\$\{CMAKE_CURRENT_(?:SOURCE|LIST)_DIR\}")
 
 
 def functions_of(backend: Backend, operation: str) -> frozenset[str]:
@@ -221,7 +225,8 @@ class _Rules:
 
     def _archive(self) -> Iterator[Fault]:
         """Static registrations in an archive member that nothing that is linked refers to."""
-        if not self._files.build or any(_KEEPS.search(_plain(text)) for text in self._files.build.values()):
+        build = {file: _plain(text) for file, text in self._files.build.items()}
+        if not build or any(_KEEPS.search(text) or builds_elsewhere(file, text) for file, text in build.items()):
             return
         kept = self._reachable()
         for one in self._facts:
@@ -292,6 +297,19 @@ def called_names(code: str) -> Iterator[str]:
         if token.text == "(" and before.isidentifier():
             yield before
         before = token.text
+
+
+def builds_elsewhere(file: str, text: str) -> bool:
+    """Whether a build file goes on in one that is not below its own folder, which may say how all of it is linked."""
+    folder = os.path.dirname(file)
+    for found in _GOES_ON.finditer(_plain(text)):
+        path = _HERE.sub(lambda _: folder, found[1].strip("\"'"))
+        if "/" not in path and not path.endswith(".cmake") and found[0].lower().startswith("include"):
+            continue  # a module of CMake's own
+        where = os.path.normpath(os.path.join(folder, path))
+        if "$" in path or not where.startswith(folder + os.sep):
+            return True
+    return False
 
 
 def _plain(text: str) -> str:

@@ -18,7 +18,7 @@ from fl_gen.render.simheaders import render_headers
 from fl_gen.report.adopt import adopt_json, adopt_markdown, adopt_text
 from fl_gen.schema.kernels import load_native_kernels
 from fl_gen.schema.paths import data_dir
-from fl_gen.tasks import framework_pool
+from fl_gen.tasks import adopt_faults, framework_pool
 from fl_gen.tasks.adopt import AdoptRequest, adopt
 from fl_gen.tasks.adopt_files import find_files, launches, without_launches
 from fl_gen.tasks.adopt_values import Adoption, Fault
@@ -133,6 +133,41 @@ def test_nothing_else_is_called_a_fault(found: Adoption) -> None:
     assert sorted((one.rule, one.message, place(one)) for one in found.faults) == sorted(SEEDED)
     assert found.unjudged == ()
     assert [one.message for one in found.faults if one.level == "warning"] == [SEEDED[8][1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "elsewhere"),
+    [
+        ('add_subdirectory("${CMAKE_CURRENT_SOURCE_DIR}/../../generated/maca" generated)', True),
+        ("include(../common.cmake)", True),
+        ("include(${PROJECT_SOURCE_DIR}/cmake/link.cmake)", True),
+        ("include(/opt/link.cmake)", True),
+        ("add_subdirectory(${SOMEWHERE})", True),
+        ("include(GNUInstallDirs)", False),
+        ("include(cmake/link.cmake)", False),
+        ("include(${CMAKE_CURRENT_LIST_DIR}/cmake/link.cmake)", False),
+        ("add_subdirectory(src)", False),
+        ("target_include_directories(x PUBLIC ../include)", False),
+        ("# include(../common.cmake)", False),
+    ],
+)
+def test_how_a_backend_is_linked_is_not_known_where_its_build_goes_on_elsewhere(text: str, elsewhere: bool) -> None:
+    assert adopt_faults.builds_elsewhere("/x/backends/maca/CMakeLists.txt", text) == elsewhere
+
+
+def test_the_layout_of_fl_gen_itself_is_no_fault(cache: Path, tmp_path: Path) -> None:
+    """backends/VENDOR goes on in generated/VENDOR, which says that the archive is linked whole."""
+    folder = tmp_path / "backends" / "maca"
+    folder.mkdir(parents=True)
+    (folder / "good.maca").write_text(CLEAN_KERNEL, encoding="utf-8")
+    (folder / "CMakeLists.txt").write_text(
+        "add_library(infini_train_backend_maca STATIC good.maca)\n", encoding="utf-8"
+    )
+    request = AdoptRequest("maca", tmp_path, ("sim",), cache=cache)
+    assert [fault.rule for fault in adopt(request).faults] == ["dropped-registration"]
+    with open(folder / "CMakeLists.txt", "a", encoding="utf-8") as file:
+        file.write('add_subdirectory("${CMAKE_CURRENT_SOURCE_DIR}/../../generated/maca" generated)\n')
+    assert adopt(request).faults == ()
 
 
 def test_a_fault_says_why_and_what_to_do(found: Adoption) -> None:
