@@ -1,4 +1,4 @@
-"""A licence header: a user's text as a comment at the top of every generated file, above fl-gen's own marker."""
+"""A licence header: a user's text as a comment at the top of every file that is made, above fl-gen's own marker."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _MAX_BYTES = 64 << 10  # the longest licences are half of it; the text stands in
 _FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
+_CXX = "// {}"
+_CXX_SUFFIXES = (".hh", ".hpp", ".cpp", ".cxx", ".c", ".cuh")  # of what a user's templates make
 _ENCODING = re.compile(r"coding[:=][ \t]*[-\w.]")  # what Python takes for the encoding of a file, in its first lines
 
 
@@ -49,9 +51,13 @@ def read_licence(path: Path) -> str:
     return result
 
 
-def with_licence(path: str, text: str, licence: str | None) -> str:
-    """The text of the generated file `path` under the licence; as it is when the file can hold no comment."""
-    style = MARKER.get(PurePosixPath(path).suffix)
+def with_licence(path: str, text: str, licence: str | None, device: str | None = None) -> str:
+    """The text of the file `path` under the licence; as it is when the file can hold no comment.
+
+    `device` is the suffix of the vendor's device sources, which are C++ for the eye.
+    """
+    suffix = PurePosixPath(path).suffix
+    style = MARKER.get(suffix) or (_CXX if suffix and suffix in (device, *_CXX_SUFFIXES) else None)
     if licence is None or style is None:
         return text
     head = "\n".join(style.format(line).rstrip() for line in licence.split("\n"))
@@ -61,9 +67,9 @@ def with_licence(path: str, text: str, licence: str | None) -> str:
     return f"{head}\n\n{text}"
 
 
-def licence_lines(path: str, licence: str | None) -> int:
+def licence_lines(path: str, licence: str | None, device: str | None = None) -> int:
     """How many lines `with_licence` puts into the file."""
-    return with_licence(path, "", licence).count("\n")
+    return with_licence(path, "", licence, device).count("\n")
 
 
 def _read(path: Path, name: str) -> bytes:

@@ -254,16 +254,16 @@ class SourceMapper:
         """The source map of the generated file `path`, whose final text is `text`. KeyError for another path."""
         return self._map(self._files[path], text)
 
-    def map_once(self, path: str, text: str) -> SourceMap:
-        """The source map of a once-file as it was made. KeyError for another path."""
-        return self._map(self._once[path], text)
+    def map_once(self, path: str, text: str, above: int = 0) -> SourceMap:
+        """The source map of a once-file as it was made, with `above` lines of a licence. KeyError for another path."""
+        return self._map(self._once[path], text, range(1, above + 1))
 
-    def _map(self, file: FileRender, text: str) -> SourceMap:
+    def _map(self, file: FileRender, text: str, above: range | None = None) -> SourceMap:
         raw = self._raw(file)
         if not isinstance(raw, Text):
             raw = Text(raw, ())
         fallback = Origin(file.template, 1)
-        lines = [self._spelled(line, file) for line in _lines(raw, text, fallback)]
+        lines = [self._spelled(line, file) for line in _lines(raw, text, fallback, above)]
         names = {place.template for line in lines for origin in line.origins for place in origin.chain()}
         nodes: dict[str, Node] = {}
         for line in lines:
@@ -311,11 +311,14 @@ class SourceMapper:
         return self._last[1]
 
 
-def _lines(raw: Text, final: str, fallback: Origin) -> list[Line]:
-    """The lines of `final` with the origins that `raw`, before it was marked and formatted, has for them."""
+def _lines(raw: Text, final: str, fallback: Origin, above: range | None = None) -> list[Line]:
+    """The lines of `final` with the origins that `raw`, before it was marked and formatted, has for them.
+
+    `above` are the lines that are not of the template; None looks for the mark.
+    """
     at = _origins(raw, fallback)
     texts = final.removesuffix("\n").split("\n")
-    head = _head(texts, fallback.template)
+    head = _head(texts, fallback.template) if above is None else above
     places = align(raw, "\n".join("" if number in head else text for number, text in enumerate(texts, start=1)))
     known = [place for place in places if place is not None]
     first = known[0] if known else 0

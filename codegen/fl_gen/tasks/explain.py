@@ -80,6 +80,8 @@ def explain_file(request: Request, mapper: SourceMapper, path: str) -> SourceMap
 
 
 def _map(found: Located, request: Request, mapper: SourceMapper) -> SourceMap:
+    from fl_gen.render.licence import licence_lines, with_licence
+
     name = shown(found.file)
     if not found.once:
         if found.path not in mapper.paths:
@@ -93,7 +95,10 @@ def _map(found: Located, request: Request, mapper: SourceMapper) -> SourceMap:
             f"{name}: this file is yours alone: no template makes it\n"
             f"  = what fl-gen makes once in this folder: {', '.join(mapper.once_paths)}"
         )
-    return mapper.map_once(found.path, mapper.once_text(found.path))
+    device = mapper.backend.vendor.device_compiler
+    suffix = device.suffix if device is not None else None
+    text = with_licence(found.path, mapper.once_text(found.path), request.licence, suffix)
+    return mapper.map_once(found.path, text, licence_lines(found.path, request.licence, suffix))
 
 
 def _require_lines(target: Target, text: str) -> None:

@@ -143,7 +143,9 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
     else:
         rendered = render_infinitrain(resolved.backend, roots, compiled, None, _kept_texts(request, "none"))
     files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
-    once = rendered.once
+    device = resolved.backend.vendor.device_compiler
+    suffix = device.suffix if device is not None else None
+    once = {path: with_licence(path, text, request.licence, suffix) for path, text in rendered.once.items()}
     verified = None
     if request.verify:
         from fl_gen.render.verify import Sources, verify

@@ -178,6 +178,30 @@ def test_the_licence_stands_first_and_then_the_marker(run: Run, tmp_path: Path) 
     assert [licence_lines(name, "a\nb") for name in ("x.cc", "x.json")] == [3, 0]
 
 
+def test_files_that_are_made_once_get_the_licence_then_and_never_later(run: Run, tmp_path: Path) -> None:
+    overlay(tmp_path, "L", "Copyright Acme\nSPDX-License-Identifier: MIT\n")
+    overlay(tmp_path, "M", "Copyright Other\n")
+    assert run("backend", "mlu", "--sdk", "sim", "--no-format", "-o", "v").code == 0
+    assert generate(run, "--licence", "L").code == 0
+    without, own = tmp_path / "v/backends/mlu", tmp_path / "w/backends/mlu"
+    made = sorted(path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file())
+    assert made == ["CMakeLists.txt", "cmake/pre_project.cmake", "kernels.yaml", "kernels/fill.mlu"]
+    for name in made:
+        sign = "//" if name.endswith(".mlu") else "#"
+        head = f"{sign} Copyright Acme\n{sign} SPDX-License-Identifier: MIT\n\n"
+        assert (own / name).read_text() == head + (without / name).read_text()
+    before = {name: (own / name).read_bytes() for name in made}
+    assert generate(run, "--licence", "M").code == 0
+    assert {name: (own / name).read_bytes() for name in made} == before
+    (own / "cmake/pre_project.cmake").unlink()
+    assert generate(run, "--licence", "M").code == 0
+    assert (own / "cmake/pre_project.cmake").read_text().startswith("# Copyright Other\n\n")
+    result = run("explain", own / "kernels/fill.mlu", "--format", "json", "--licence", "L")
+    assert result.code == 0, result.err
+    value = json.loads(result.out)
+    assert (value["state"], [line["made"] for line in value["lines"][:4]]) == ("current", ["marker"] * 3 + ["template"])
+
+
 BAD_LICENCES = {
     "backslash": (b"a\nb \\ \n", "L:2:3: a comment that ends in a backslash would swallow the next line\n"),
     "not UTF-8": (
