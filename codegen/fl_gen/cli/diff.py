@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option("--templates", "template_dirs", multiple=True, type=FOLDER, help="A folder of templates of your own.")
 @click.option("--no-format", is_flag=True, help="As with fl-gen backend.")
+@click.option("--upgrade", is_flag=True, help="Compare also when fl-gen.yaml names another version of fl-gen.")
 def diff(
     vendors: tuple[str, ...],
     sdk: tuple[str, ...],
@@ -58,6 +59,7 @@ def diff(
     tree: Path,
     template_dirs: tuple[Path, ...],
     no_format: bool,
+    upgrade: bool,
 ) -> int:
     """Show what a regenerate would change below generated/, grouped by what causes it. Writes nothing there.
 
@@ -76,7 +78,7 @@ def diff(
     from fl_gen.tasks.tree_diff_scope import Options, scope_of
 
     scope = scope_of(
-        Options(vendors, sdk, schema_dirs, template_dirs, tree, not no_format, config, cache_folder(no_cache))
+        Options(vendors, sdk, schema_dirs, template_dirs, tree, not no_format, config, cache_folder(no_cache), upgrade)
     )
     if report is not None:
         _require_harmless(report, scope)

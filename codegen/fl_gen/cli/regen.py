@@ -55,7 +55,7 @@ def regen(
     if answer is not None:
         click.echo(answer[1])
         return 0
-    from fl_gen.report.regen_text import regen_text, unchanged_text
+    from fl_gen.report.regen_text import pruned_text, regen_text, unchanged_text, version_text
     from fl_gen.schema.errors import FlGenError
     from fl_gen.schema.paths import shown
     from fl_gen.tasks.regen import orphans, regenerate
@@ -85,6 +85,13 @@ def regen(
 
         for one in render_many(requests, count):
             click.echo(plan_text(plan_files(one.request, one.files, policy)))
+        if prune and left:
+            from fl_gen.tasks.regen import prune_plans
+
+            for plan in prune_plans(project.output, left, policy):
+                click.echo(plan_text(plan))
+        if upgrade:
+            click.echo(version_text(project.path, str(project.project.generator)), nl=False)
         return 0
     if build.list_outputs:
         from fl_gen.tasks.build_inputs import list_outputs
@@ -110,11 +117,12 @@ def regen(
         from fl_gen.tasks.project_write import upgrade as record
 
         record(project)
+        click.echo(version_text(project.path, str(project.project.generator)), nl=False)
     if prune and left:
         from fl_gen.tasks.regen import prune as remove
 
         for plan in remove(project.output, left, policy):
-            click.echo(f"{plan.folder.name}  removed {len(plan.entries)} files from {shown(plan.folder)}")
+            click.echo(pruned_text(plan, project.output))
     elif left and not vendors:
         folders = ", ".join(shown(project.output / "generated" / name) for name in left)
         click.echo(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
+from fl_gen import __version__
 from fl_gen.output.plan import Action, Plan
 from fl_gen.report.work_text import work_text
 from fl_gen.schema.paths import shown
@@ -27,6 +29,19 @@ def regen_text(outcomes: Sequence[Outcome]) -> str:
             places = f"{count} conflict{'' if count == 1 else 's'}"
             lines.append(f"{'':<{width}}  {shown(one.plan.folder / path)}: {places} to resolve")
     return "\n".join(lines)
+
+
+def pruned_text(plan: Plan, output: Path) -> str:
+    """That the tree of a vendor went, and what of that vendor did not."""
+    name = plan.folder.name
+    own = output / "backends" / name
+    stays = f"; {shown(own)} is yours and stays" if own.is_dir() else ""
+    return f"{name}: removed {len(plan.entries)} files from {shown(plan.folder)}{stays}"
+
+
+def version_text(path: Path, pinned: str) -> str:
+    """What an upgrade writes into the project's file, as a line; nothing when it names this fl-gen."""
+    return f"{shown(path)}: generator: {pinned} -> {__version__}\n" if pinned != __version__ else ""
 
 
 def unchanged_text(outcomes: Sequence[Outcome]) -> str:

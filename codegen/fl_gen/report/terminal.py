@@ -184,5 +184,6 @@ def plan_text(plan: Plan) -> str:
     ]
     same = len(plan.paths(Action.IDENTICAL))
     kept = len(plan.paths(Action.KEPT))
-    lines.append(f"{same} identical, {len(plan.entries) - same - kept} to change; nothing was written")
+    change = len(plan.entries) - same - kept
+    lines.append(f"{plan.folder.name}: {same} identical, {change} to change; nothing was written")
     return "\n".join(lines)

@@ -83,19 +83,24 @@ def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...
     from fl_gen.output.transaction import held
 
     with held(output):
-        plans = []
-        for name in names:
-            request = Request(vendor=name, output=output)
-            if load(request.generated) is None:
-                continue
-            plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)
-            plans.append((request, plan))
-        require_decided(plans, policy)
-        whole = [_with_manifest(plan) for _, plan in plans]
-        publish_all(whole)
-        for plan in whole:
+        plans = prune_plans(output, names, policy)
+        publish_all(plans)
+        for plan in plans:
             _remove_empty(plan.folder)
-    return tuple(whole)
+    return plans
+
+
+def prune_plans(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...]:
+    """What `prune` would remove. Raises EditedError as it does."""
+    plans = []
+    for name in names:
+        request = Request(vendor=name, output=output)
+        if load(request.generated) is None:
+            continue
+        plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)
+        plans.append((request, plan))
+    require_decided(plans, policy)
+    return tuple(_with_manifest(plan) for _, plan in plans)
 
 
 def _with_manifest(plan: Plan) -> Plan:

@@ -20,7 +20,7 @@ from fl_gen.schema.paths import shown
 from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import input_digests, plan_files
-from fl_gen.workflow.project import ProjectFile
+from fl_gen.workflow.project import ProjectFile, above
 from fl_gen.workflow.request import Request, is_simulated
 
 # kind -> what it means
@@ -152,7 +152,7 @@ def check_manifests(base: Request, wanted: Sequence[str]) -> TreeCheck:
     if not names:
         raise FlGenError(
             f"there is no fl-gen.yaml here, and no tree of fl-gen's in {shown(root)}\n"
-            "  = name the project with --config, or the folder that holds generated/ with --output"
+            f"  = {above()}name the project with --config, or the folder that holds generated/ with --output"
         )
     if base.sdk and len(names) > 1:
         raise FlGenError(f"--sdk {base.sdk[0]}: whose SDK is it?\n  = name one vendor: {', '.join(names)}")

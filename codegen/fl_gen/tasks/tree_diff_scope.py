@@ -10,7 +10,7 @@ from fl_gen.output.manifest import load
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.tree_diff import Scope
-from fl_gen.workflow.project import find_project
+from fl_gen.workflow.project import above, find_project
 from fl_gen.workflow.request import Request
 
 
@@ -26,6 +26,7 @@ class Options:
     formatted: bool
     config: Path | None
     cache: Path | None
+    upgrade: bool = False
 
 
 def scope_of(options: Options) -> Scope:
@@ -44,13 +45,14 @@ def scope_of(options: Options) -> Scope:
                 f"{extra[0]}: {shown(project.path)} says that for every vendor\n"
                 "  = leave the option out, or change the file"
             )
-        project.require_version()
+        if not options.upgrade:
+            project.require_version()
         return Scope(project.requests(options.vendors, options.cache), options.vendors, project.path)
     names = options.vendors or _on_disk(options.tree)
     if not names:
         raise FlGenError(
             f"there is neither fl-gen.yaml nor anything generated in {shown(options.tree) or '.'}\n"
-            "  = name the vendors, as fl-gen diff mlu --sdk sim, or write fl-gen.yaml with fl-gen init"
+            f"  = {above()}name the vendors, as fl-gen diff mlu --sdk sim, or write fl-gen.yaml with fl-gen init"
         )
     return Scope(tuple(_request(options, name) for name in dict.fromkeys(names)), options.vendors)
 

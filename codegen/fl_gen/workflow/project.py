@@ -50,7 +50,8 @@ class ProjectFile:
         message = f"the tree is made by fl-gen {pinned}, and this is fl-gen {__version__}"
         hint = (
             f"install that one (pip install fl-gen=={pinned}),\n"
-            f"or make the tree anew with this one: fl-gen regen --upgrade{self.option}"
+            f"or make the tree anew with this one: fl-gen regen --upgrade{self.option}\n"
+            f"(fl-gen diff --upgrade{self.option} shows what that changes)"
         )
         raise SchemaError([Diagnostic(pinned.location, message, hint, length=len(pinned), rule="generator-version")])
 
@@ -120,12 +121,22 @@ def find_project(config: Path | None) -> ProjectFile | None:
     return ProjectFile(path, load_project(path, shown(path)))
 
 
+def above() -> str:
+    """`there is one above: --config ../fl-gen.yaml; `, or nothing: who is in a folder of the project reads it first."""
+    folder = Path.cwd()
+    for level, one in enumerate(folder.parents, 1):
+        if (one / CONFIG_NAME).is_file():
+            return f"there is one above: --config {'../' * level}{CONFIG_NAME}; "
+    return ""
+
+
 def require_project(config: Path | None) -> ProjectFile:
     """`find_project`, which must find one."""
     found = find_project(config)
     if found is None:
         raise FlGenError(
             f"there is no {CONFIG_NAME} in this folder\n"
-            "  = fl-gen init writes one; name another with --config, or generate one vendor with fl-gen backend"
+            f"  = {above()}fl-gen init writes one; name another with --config, or generate one vendor with fl-gen "
+            "backend"
         )
     return found

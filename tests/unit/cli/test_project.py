@@ -90,6 +90,17 @@ def test_regen_without_a_project(run: Run) -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["regen", "check", "diff"])
+def test_in_a_folder_of_the_project_its_file_is_named(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    project(tmp_path)
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "b")
+    result = run(command)
+    assert (result.code, "\n  = there is one above: --config ../../fl-gen.yaml; " in result.err) == (2, True)
+
+
 def test_a_vendor_that_the_project_does_not_name(run: Run, tmp_path: Path) -> None:
     project(tmp_path)
     assert run("regen", "mul") == (
@@ -120,11 +131,15 @@ def test_another_version_stops_until_it_is_told(run: Run, tmp_path: Path) -> Non
         f"fl-gen.yaml:2:12: the tree is made by fl-gen 0.0.1, and this is fl-gen {__version__}\n"
         "    2 | generator: 0.0.1  # pinned\n      |            ^~~~~\n"
         "  = install that one (pip install fl-gen==0.0.1),\n"
-        "  = or make the tree anew with this one: fl-gen regen --upgrade\n",
+        "  = or make the tree anew with this one: fl-gen regen --upgrade\n"
+        "  = (fl-gen diff --upgrade shows what that changes)\n",
     )
     assert run("check").code == 2
     assert not (tmp_path / "generated").exists()
-    assert run("regen", "--upgrade").code == 0
+    assert run("diff", "--upgrade").code == 1
+    said = f"fl-gen.yaml: generator: 0.0.1 -> {__version__}\n"
+    assert run("regen", "--upgrade", "--dry-run").out.endswith(f"; nothing was written\n{said}")
+    assert run("regen", "--upgrade").out.endswith(said)
     assert path.read_text() == HEAD.replace(__version__, f"{__version__}  # pinned") + "vendors:\n  mlu: {sdk: sim}\n"
     assert run("check").code == 0
 
@@ -277,7 +292,15 @@ def test_a_vendor_that_left(run: Run, tmp_path: Path) -> None:
     refused = run("regen", "--prune")
     assert (refused.code, "  generated/dcu/src/backend.cc\n" in refused.err) == (2, True)
     edited.write_text(text)
-    assert run("regen", "--prune").code == 0
+    dry = run("regen", "--prune", "--dry-run").out
+    assert "stale     generated/dcu/src/backend.cc\n" in dry
+    assert dry.endswith(" to change; nothing was written\n")
+    result = run("regen", "--prune")
+    count = dry.count(" generated/dcu/")
+    assert (result.code, result.out.splitlines()[-1]) == (
+        0,
+        f"dcu: removed {count} files from generated/dcu; backends/dcu is yours and stays",
+    )
     assert snapshot(tmp_path / "generated" / "dcu") == {"notes.txt": b"mine"}
     assert snapshot(tmp_path / "backends") == backends
     foreign.unlink()
