@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -54,6 +55,6 @@ def init(
     )
     text = write_new(path, [parse_target(target, base) for target in targets], base, licence)
     vendors = list(read_project(text, shown(path)).vendors)
-    option = f" --config {shown(path)}" if path != Path(CONFIG_NAME) else ""
+    option = f" --config {shlex.quote(shown(path))}" if path != Path(CONFIG_NAME) else ""
     named = ", ".join(vendors) if vendors else "no vendors yet: write them in it"
     click.echo(f"{shown(path)}: {named}\nnext  fl-gen regen{option}    # makes what it names")

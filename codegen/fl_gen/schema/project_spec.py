@@ -64,7 +64,7 @@ SPEC = Record(
     {
         "schema": Field(Int(1, 1), "version of this format", name="version"),
         "generator": Field(
-            Str("a version of fl-gen", "[0-9][0-9A-Za-z.+!-]*", "as fl-gen --version prints it", located=True),
+            Str("a version of fl-gen", "[0-9][0-9A-Za-z.+!-]{0,60}", "as fl-gen --version prints it", located=True),
             "the version of fl-gen that makes the tree; another one stops and says so",
         ),
         "framework": Field(

@@ -36,6 +36,12 @@ def write_new(path: Path, requests: Sequence[Request], base: Request, licence: P
         if request.vendor not in known:
             hint = suggestion(request.vendor, known, "vendors")
             raise UnknownSchema(f"there is no vendor {quote(request.vendor)}" + (f"\n  = {hint}" if hint else ""))
+        if sum(one.vendor == request.vendor for one in requests) > 1:
+            raise FlGenError(f"{request.vendor}: is named twice\n  = name each vendor once, with one SDK")
+    frameworks = Catalog(base.schema_dirs).frameworks()
+    if base.framework not in frameworks:
+        hint = suggestion(base.framework, frameworks, "frameworks")
+        raise UnknownSchema(f"there is no framework {quote(base.framework)}" + (f"\n  = {hint}" if hint else ""))
     vendors: Vendors = {one.vendor: (tuple(_relative(path, sdk) for sdk in one.sdk), one.require) for one in requests}
     text = _text(path, vendors or _made(base.output), base, licence)
     try:

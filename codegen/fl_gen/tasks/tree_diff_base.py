@@ -81,7 +81,7 @@ def _project_requests(
     found = ProjectFile(file, project)
     cache = next((request.cache for request in requests), None)
     wanted = [name for name in project.vendors if not names or name in names]
-    made = found.requests(wanted, cache) if wanted else ()
+    made = found.requests(wanted, cache, shipped=False) if wanted else ()
     real = snapshot.real
     return [
         replace(

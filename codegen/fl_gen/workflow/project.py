@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,7 +59,7 @@ class ProjectFile:
     @property
     def option(self) -> str:
         """` --config FILE` for commands that are printed, nothing when the file is the one that they find."""
-        return "" if os.fspath(self.path) == CONFIG_NAME else f" --config {shown(self.path)}"
+        return "" if os.fspath(self.path) == CONFIG_NAME else f" --config {shlex.quote(shown(self.path))}"
 
     def names(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
         """The vendors of `wanted`, all when it is empty, in the order of the file. Raises FlGenError for others."""
@@ -68,14 +69,17 @@ class ProjectFile:
                 hint = suggestion(name, known, "vendors") or "it names none yet"
                 raise FlGenError(
                     f"{shown(self.path)}: no vendor {quote(name)} in it\n"
-                    f"  = {hint}; fl-gen backend {name} --save adds one"
+                    f"  = {hint}; fl-gen backend {shlex.quote(name)} --save adds one"
                 )
         return tuple(name for name in known if not wanted or name in wanted)
 
-    def requests(self, wanted: Sequence[str] = (), cache: Path | None = None) -> tuple[Request, ...]:
+    def requests(
+        self, wanted: Sequence[str] = (), cache: Path | None = None, shipped: bool = True
+    ) -> tuple[Request, ...]:
         """A request for each vendor of `wanted`, for all when it is empty.
 
-        Raises SchemaError for a folder that is not there, and what `read_licence` raises.
+        Raises SchemaError for a folder that is not there and for a vendor or framework that no schema has (not with
+        `shipped` false, when other schemas than fl-gen's own will count), and what `read_licence` raises.
         """
         project = self.project
         names = self.names(wanted)
@@ -86,6 +90,8 @@ class ProjectFile:
         ]
         if missing:
             raise SchemaError(missing)
+        if shipped:
+            self._require_known(names)
         licence = read_licence(self.folder / project.licence) if project.licence is not None else None
         return tuple(
             Request(
@@ -103,6 +109,31 @@ class ProjectFile:
             )
             for name in names
         )
+
+    def _require_known(self, names: Sequence[str]) -> None:
+        """Raises SchemaError for a framework and for vendors that no schema has, and for templates of neither."""
+        from fl_gen.schema.catalog import Catalog
+
+        project = self.project
+        catalog = Catalog([self.folder / one for one in project.schemas])
+        problems = []
+        if project.framework not in (frameworks := catalog.frameworks()):
+            what = f"there is no framework {quote(project.framework)}"
+            hint = suggestion(project.framework, frameworks, "frameworks")
+            problems.append(Diagnostic(project.framework.location, what, hint, length=len(project.framework)))
+        vendors = catalog.vendors()
+        for name in names:
+            if name not in vendors:
+                place, hint = project.vendors.location_of(name), suggestion(name, vendors, "vendors")
+                what = f"there is no vendor {quote(name)}"
+                problems.append(Diagnostic(place, what, hint, length=len(name)))
+        for one in project.templates:
+            if not problems and not (self.folder / one / project.framework).is_dir():
+                hint = f"lay it out as the shipped templates: {project.framework}/<path of the generated file>.j2"
+                what = f"{shown(self.folder / one)} holds no folder {project.framework}"
+                problems.append(Diagnostic(one.location, what, hint, length=len(one)))
+        if problems:
+            raise SchemaError(problems)
 
     def _sdk_place(self, name: str) -> Location:
         """Where the file says what the SDK of a vendor is, or where it could."""
