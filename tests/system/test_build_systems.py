@@ -250,6 +250,7 @@ def test_two_vendors_at_a_time(build: Build) -> None:
     ("call", "message"),
     [
         ("SDK sim", "fl_gen_backend: VENDOR is missing"),
+        ("CONFIG fl-gen.yaml", "fl_gen_backend: VENDOR is missing: which one of fl-gen.yaml?"),
         ("SOURCES x VENDOR mlu SDK sim", "fl_gen_backend: what is SOURCES;x?"),
         ("VENDOR mlu SDK sim OUTPUT", "fl_gen_backend: OUTPUT needs a value"),
         ("VENDOR mlu CONFIG fl-gen.yaml SDK sim", "fl_gen_backend: SDK is what fl-gen.yaml says"),

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
+from fl_gen.output.merge3 import MIDDLE, THEIRS, YOURS
 from fl_gen.schema.errors import printable
+from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.explain_values import ExplainedLine, Explanation, SchemaPlace, SdkPlace
 
 _MOST_CONDITIONS = 6  # of one line; JSON has them all
 _MOST_INSTEAD = 12
 _MOST_LISTED = 40  # nodes of a whole file
+_OWN = "<fl-gen>"
+_WHOLE = "(the whole file)"  # the path of a node that is a file
 _TEXT_WIDTH = 100  # characters of C++ from a schema
 _STATES = {
     "current": "as fl-gen makes it now",
     "edited": "changed by hand since fl-gen wrote it",
     "outdated": "as fl-gen made it earlier: its schemas, templates, SDK or formatter have changed since",
 }
+_CONFLICT = "a mark of a conflict that --merge left: choose between the sides, and delete it"
 _MADE = {
     "marker": "fl-gen puts this line above every file",
     "yours": "you wrote this line: it is not fl-gen's",
@@ -35,11 +41,22 @@ def explain_text(explanation: Explanation) -> str:
     else:
         for line in explanation.lines:
             lines += ["", *_line(explanation, line)]
+    if any(_OWN in line for line in lines):
+        lines += ["", f"{_OWN} is {data_dir()}"]
     return printable("\n".join(lines)).rstrip("\n") + "\n"
+
+
+def _short(file: str) -> str:
+    """A path; one of fl-gen's own, when that is installed elsewhere, without the folder that all of them begin with."""
+    root = f"{data_dir()}{os.sep}"
+    return f"{_OWN}/{file.removeprefix(root)}" if file.startswith(root) else file
 
 
 def _line(explanation: Explanation, line: ExplainedLine) -> Iterable[str]:
     yield f"{explanation.file}:{line.number}: {line.text.strip()}"
+    if line.made == "yours" and (line.text.startswith((YOURS, THEIRS)) or line.text.strip() == MIDDLE):
+        yield f"  {_CONFLICT}"
+        return
     if line.made != "template":
         yield f"  {_MADE[line.made]}"
     if line.instead:
@@ -50,19 +67,20 @@ def _line(explanation: Explanation, line: ExplainedLine) -> Iterable[str]:
         yield "  in its place fl-gen has nothing"
     for index, place in enumerate(line.templates):
         part = f" ({place.part})" if place.part else ""
-        yield f"  {'template' if index == 0 else '        '}  {place.file}:{place.line}{part}"
+        yield f"  {'template' if index == 0 else '        '}  {_short(place.file)}:{place.line}{part}"
         if place.text:
             yield f"            | {place.text}"
     for node in line.nodes:
         yield from _node(node)
-    for node in line.conditions[:_MOST_CONDITIONS]:
-        yield f"  because   {node.file}:{node.line}  {node.path}"
-    yield from _more(len(line.conditions) - _MOST_CONDITIONS)
+    conditions = [node for node in line.conditions if node.path != _WHOLE]  # that a file decided says nothing
+    for node in conditions[:_MOST_CONDITIONS]:
+        yield f"  because   {_short(node.file)}:{node.line}  {node.path}"
+    yield from _more(len(conditions) - _MOST_CONDITIONS)
 
 
 def _node(node: SchemaPlace) -> Iterable[str]:
     what = "binding" if node.kind in ("binding", "type", "constant", "status", "helper") else "schema"
-    yield f"  {what:<8}  {node.file}:{node.line}  {node.path}"
+    yield f"  {what:<8}  {_short(node.file)}:{node.line}  {node.path}"
     if node.text:
         text = " ".join(node.text.split())
         yield f"            | {text if len(text) <= _TEXT_WIDTH else text[: _TEXT_WIDTH - 1] + '…'}"
@@ -84,7 +102,8 @@ def _whole(explanation: Explanation) -> Iterable[str]:
     nodes: dict[SchemaPlace, list[int]] = {}
     for line in explanation.lines:
         for place in line.templates:
-            templates.setdefault(f"{place.file}{f' ({place.part})' if place.part else ''}", []).append(line.number)
+            part = f" ({place.part})" if place.part else ""
+            templates.setdefault(f"{_short(place.file)}{part}", []).append(line.number)
         for node in line.nodes:
             nodes.setdefault(node, []).append(line.number)
     for name, numbers in templates.items():

@@ -17,7 +17,7 @@ from fl_gen import __version__
 from fl_gen.schema.errors import FlGenError
 from fl_gen.tasks.doctor_sdks import overlays, sdks
 from fl_gen.tasks.doctor_tools import TIMEOUT, Answer, Waiting, ask, ask_all, ask_libclang, ask_path, folder_size
-from fl_gen.tasks.doctor_values import Diagnosis, Item, Section, State, answered
+from fl_gen.tasks.doctor_values import Diagnosis, Item, Section, State, answered, told
 
 LIBCLANG_PIN = "18.1.1"
 _LIBCLANG_RANGE = (16, 22)  # major versions whose verdicts are tested to be the same
@@ -71,8 +71,7 @@ def _safe(part: Callable[[], list[Item]]) -> Callable[[], list[Item]]:
         try:
             return part()
         except FlGenError as error:
-            first, _, rest = error.render().partition("\n")
-            return [Item("check", "warning", first, rest.strip().removeprefix("= "))]
+            return [Item("check", "warning", *told(error))]
         except Exception as error:
             text = f"cannot be looked at: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             return [Item("check", "missing" if isinstance(error, ImportError) else "warning", text, _reinstall())]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fl_gen.schema.errors import FlGenError
 from fl_gen.tasks.doctor_tools import TIMEOUT, Answer, ask, ask_all, ask_path
-from fl_gen.tasks.doctor_values import Item, answered
+from fl_gen.tasks.doctor_values import Item, answered, told
 
 if TYPE_CHECKING:
     from fl_gen.schema.vendor import Vendor
@@ -44,8 +44,7 @@ def _sdk(name: str, vendor: Vendor) -> tuple[Item, SdkLocation | None]:
     try:
         location = find_sdk(vendor, ())
     except FlGenError as error:
-        first, _, rest = error.render().partition("\n")
-        remedy = rest.strip().removeprefix("= ")
+        first, remedy = told(error)
         if named is not None:  # a place that a person named and that holds none
             return Item(name, "warning", first, remedy, {"sdk": vendor.sdk.name}), None
         places = [f"${variable}" for variable in vendor.sdk.environment] + list(vendor.sdk.roots)
@@ -118,8 +117,7 @@ def overlays(schema_dirs: Sequence[Path], template_dirs: Sequence[Path]) -> Iter
             replaced = [f"{file} ({', '.join(blocks[file])} only)" if file in blocks else file for file in replaced]
             text = f"{shown(folder)}: replaces {_listed(replaced)}; adds {_listed(added)}"
             for fault in faults:
-                first, _, rest = fault.render().partition("\n")
-                yield Item(f"--{kind}", "warning", first, rest.strip().removeprefix("= "))
+                yield Item(f"--{kind}", "warning", *told(fault))
             if not files:
                 yield Item(
                     f"--{kind}", "warning", f"{shown(folder)}: holds no {suffix} file", f"lay it out as {shipped}"

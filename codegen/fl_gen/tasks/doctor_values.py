@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fl_gen.schema.errors import FlGenError
 from fl_gen.tasks.doctor_tools import Answer
 
 State = Literal["ok", "note", "warning", "missing"]
@@ -20,6 +21,13 @@ class Item:
     text: str
     remedy: str = ""
     details: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def told(error: FlGenError) -> tuple[str, str]:
+    """What is wrong, on one line, and the remedy: a list has no room for an excerpt, or for more than one fault."""
+    lines = error.render().split("\n")
+    remedies = [line.removeprefix("  = ") for line in lines[1:] if line.startswith("  = ")]
+    return lines[0], remedies[0] if remedies else ""
 
 
 @dataclass(frozen=True)

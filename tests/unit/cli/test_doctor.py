@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -193,6 +194,17 @@ def test_overlays(run: Run, tmp_path: Path) -> None:
     )
     assert found(result.out, "mlu")["text"].startswith("own/vendors/mlu/vendor.yaml:")
     assert found(result.out, "mlu")["remedy"] == "fl-gen schema check mlu"
+
+
+def test_a_fault_of_an_overlay_is_one_line_and_its_remedy(run: Run, tmp_path: Path) -> None:
+    vendor = tmp_path / "own" / "vendors" / "mychip" / "vendor.yaml"
+    vendor.parent.mkdir(parents=True)
+    vendor.write_text("schema: 1\nvendor: musa\n")
+    out = re.sub(" +", " ", run("doctor", "--schemas", "own").out)
+    assert (
+        " !! --schemas own/vendors/mychip/vendor.yaml:2:9: the folder is called mychip, the vendor in it musa: it lies over "
+        "nothing\n = rename the folder to musa, or write vendor: mychip\n ok --schemas own: "
+    ) in out
 
 
 def test_an_overlay_that_is_not_there(run: Run) -> None:

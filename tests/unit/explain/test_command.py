@@ -45,15 +45,18 @@ def test_a_line_of_a_wrapper(run: Run, base: Path) -> None:
     assert (result.code, result.err) == (0, "")
     template = data_dir() / "templates" / "infinitrain" / "src" / "kernels" / "fallback" / "category.cc.j2"
     ops = data_dir() / "schemas" / "frameworks" / "infinitrain" / "ops" / "elementwise.yaml"
+    own = f"<fl-gen>/{ops.relative_to(data_dir())}"
     line = number_of(ops, "name: ReciprocalBackward")
     assert result.out == (
         f"{file}: as fl-gen makes it now\n\n"
         f"{file}:{number}: const auto grad_output_host = call.ToHost(grad_output, DataType::kFLOAT32);\n"
-        f"  template  {template}:{number_of(template, 'argument.bring')}\n"
+        f"  template  <fl-gen>/{template.relative_to(data_dir())}:{number_of(template, 'argument.bring')}\n"
         "            | const auto {{ argument.name }}_host = {{ argument.bring }};\n"
-        f"  schema    {ops}:{line}  ReciprocalBackward\n"
-        f"  schema    {ops}:{line + 4}  ReciprocalBackward.params[0]\n"
+        f"  schema    {own}:{line}  ReciprocalBackward\n"
+        f"  schema    {own}:{line + 4}  ReciprocalBackward.params[0]\n"
         "            | const std::shared_ptr<Tensor> & grad_output\n"
+        "\n"
+        f"<fl-gen> is {data_dir()}\n"
     )
 
 
@@ -115,6 +118,17 @@ def test_what_a_person_wrote_is_theirs(run: Run, tree: Path) -> None:
     assert "changed by hand since fl-gen wrote it" in result.out
     assert "you wrote this line: it is not fl-gen's\n  in its place fl-gen has:\n" in result.out
     assert "\x1b" not in result.out
+
+
+def test_marks_of_a_conflict_are_nobodys(run: Run, tree: Path) -> None:
+    file = tree / "generated" / "mlu" / DEVICE
+    lines = file.read_text(encoding="utf-8").split("\n")
+    lines[4:4] = ["<<<<<<< your version", "// mine", "=======", ">>>>>>> fl-gen 0.1.0"]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    said = "  a mark of a conflict that --merge left: choose between the sides, and delete it\n"
+    out = run("explain", f"{file}:5-8").out
+    assert out.count(said) == 3
+    assert out.count("  you wrote this line: it is not fl-gen's\n") == 1
 
 
 def test_lines_that_fl_gen_would_not_make_now_are_not_yours(run: Run, tree: Path, tmp_path: Path) -> None:
