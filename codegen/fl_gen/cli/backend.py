@@ -12,6 +12,7 @@ from fl_gen.cli.options import (
     FILE,
     FOLDER,
     cache_folder,
+    decided_keys,
     not_empty,
     output_option,
     policy_options,
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 )
 @click.option("--verify", is_flag=True, help="Parse every C++ file against the SDK and the framework before writing.")
 @click.option("--no-format", is_flag=True, help="Leave the C++ as the templates make it.")
-@click.option("--licence", type=FILE, metavar="FILE", help="A text put as a comment atop every generated file.")
+@click.option("--licence", type=FILE, metavar="FILE", help="A text put as a comment atop every file that is made.")
+@click.option("--no-config", is_flag=True, help="Do not read the fl-gen.yaml of this folder.")
 @click.option("--save", is_flag=True, help="Record what is generated in fl-gen.yaml, for fl-gen regen.")
 @policy_options
 @click.option("--dry-run", is_flag=True, help="Say what would change and write nothing.")
@@ -61,6 +63,7 @@ def backend(
     verify: bool,
     no_format: bool,
     licence: Path | None,
+    no_config: bool,
     save: bool,
     policy: Policy,
     dry_run: bool,
@@ -70,6 +73,8 @@ def backend(
 
     Every SDK call is checked against the SDK's headers first. What the SDK cannot do gets a strategy, and the closing
     list says which.
+
+    What the fl-gen.yaml of this folder says counts here, too, where no option says otherwise.
     """
     from fl_gen.report.build_text import build_text
     from fl_gen.report.terminal import backend_summary, plan_text
@@ -78,6 +83,8 @@ def backend(
     from fl_gen.tasks import project_write
     from fl_gen.tasks.build_inputs import Made, finish, list_outputs
     from fl_gen.workflow.generate import generate, plan_of, prepare
+    from fl_gen.workflow.project import find_project
+    from fl_gen.workflow.project_defaults import complete
     from fl_gen.workflow.request import Request
 
     if dry_run:
@@ -96,6 +103,12 @@ def backend(
         licence=_licence(licence),
     )
     config = Path(CONFIG_NAME)
+    project = None if no_config else find_project(None)
+    if project is not None:
+        completed = complete(request, project, decided_keys(), licence)
+        request, licence = completed.request, completed.licence
+        if completed.text and build.files.stamp is None:
+            click.echo(completed.text, err=True)
     if save:
         if dry_run or build.list_outputs:
             raise click.UsageError("--save records what was generated, and here nothing is: leave it out")
@@ -111,7 +124,8 @@ def backend(
     saved = save and project_write.save(config, request, licence)
     # Last of all: what a build finds says that everything else succeeded.
     if not outcome.plan.conflicts:
-        finish(build.files, build.form, [Made.of(request, outcome)], [licence] if licence is not None else [])
+        own = [one for one in (project.path if project is not None else None, licence) if one is not None]
+        finish(build.files, build.form, [Made.of(request, outcome)], own)
     if build.files.stamp is not None:
         click.echo(build_text(request, outcome.plan, outcome.created), nl=False)
     else:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -119,3 +120,11 @@ def config_option(function: Function) -> Function:
     return click.option(
         "--config", type=FILE, metavar="FILE", help="The project's file. Default: fl-gen.yaml in the current folder."
     )(function)
+
+
+def decided_keys() -> set[str]:
+    """The keys of fl-gen.yaml about which the command line says something."""
+    context = click.get_current_context()
+    options = {"template_dirs": "templates", "schema_dirs": "schemas", "no_format": "formatter"}
+    given = {name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    return {options.get(name, name) for name in given}

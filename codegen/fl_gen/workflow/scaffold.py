@@ -32,6 +32,7 @@ def scaffold(request: Request, op: str) -> Scaffold:
     from fl_gen.render.environment import FileRender, environment_for, render_file
     from fl_gen.render.infinitrain import base_context
     from fl_gen.render.kernels import scaffold_file
+    from fl_gen.render.licence import with_licence
     from fl_gen.schema.kernels import empty_listing, with_entry
     from fl_gen.schema.suggest import suggestion
 
@@ -50,7 +51,9 @@ def scaffold(request: Request, op: str) -> Scaffold:
     roots = tuple(root / request.framework for root in template_roots(request))
     environment = environment_for(roots)
     merged = FileRender(file.template, file.path, {**base_context(backend), **file.context}, file.nodes)
-    text = render_file(environment, merged)
+    device = backend.vendor.device_compiler
+    suffix = device.suffix if device is not None else None
+    text = with_licence(file.path, render_file(environment, merged), request.licence, suffix)
     listing = request.backends / "kernels.yaml"
     with held(request.output):
         listed_new = not os.path.lexists(listing)

@@ -327,13 +327,13 @@ def test_backend_saves_its_arguments(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_a_project_says_once_is_not_saved_twice(run: Run, tmp_path: Path) -> None:
-    path = project(tmp_path, "formatter: none\nvendors:\n")
+    path = project(tmp_path, "formatter: clang-format\nvendors:\n")
     before = path.read_text()
-    result = run("backend", "mlu", "--sdk", "sim", "--save")
+    result = run("backend", "mlu", "--sdk", "sim", "--no-format", "--save")
     assert (result.code, result.err) == (
         2,
-        "fl-gen.yaml:4:12: the project has formatter: none, and this run clang-format\n"
-        "    4 | formatter: none\n      |            ^\n"
+        "fl-gen.yaml:4:12: the project has formatter: clang-format, and this run none\n"
+        "    4 | formatter: clang-format\n      |            ^\n"
         "  = change the file, or run without --save\n",
     )
     assert path.read_text() == before
