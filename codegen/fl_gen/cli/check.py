@@ -65,7 +65,7 @@ def check(
             cache=cache,
             licence=read_licence(licence) if licence is not None else None,
         )
-        result = check_manifests(base, vendors)
+        result = check_manifests(base, vendors, licence)
     terminal = sys.stdout is not None and sys.stdout.isatty()
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     click.echo(check_text(result, colour), nl=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import one_line, printable
 from fl_gen.tasks.tree_check import KINDS, TreeCheck, VendorCheck
 
 _MOST_LINES = 400  # of all diffs together
 _MOST_FILES = 60  # of one kind and vendor
+_MOST_WIDE = 300  # characters of one line of a diff
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 _OFF = "\x1b[0m"
 
@@ -26,7 +27,7 @@ def check_text(check: TreeCheck, colour: bool = False) -> str:
             shown = finding.diff[:room]
             room -= len(shown)
             cut = finding.cut + len(finding.diff) - len(shown)
-            lines += ["", *(_coloured(printable(line), colour) for line in shown)]
+            lines += ["", *(_coloured(printable(_cut(line)), colour) for line in shown)]
             if cut:
                 lines.append(f"… {cut} more lines of this file differ")
     if room <= 0:
@@ -60,10 +61,16 @@ def _findings(one: VendorCheck) -> list[str]:
         of = [finding for finding in one.findings if finding.kind == kind]
         for finding in of[:_MOST_FILES]:
             note = f": {finding.note}" if finding.note else ""
-            lines.append(f"{one.vendor}: {printable(finding.path)} {meaning}{note}")
+            lines.append(f"{one.vendor}: {one_line(finding.path)} {meaning}{note}")
         if len(of) > _MOST_FILES:
             lines.append(f"{one.vendor}: … and {len(of) - _MOST_FILES} more of these")
     return lines
+
+
+def _cut(line: str) -> str:
+    """A line of a diff, short enough to be read: what a person put there may be as long as it likes."""
+    more = len(line) - _MOST_WIDE
+    return line if more <= 0 else f"{line[:_MOST_WIDE]}… ({more} more characters)"
 
 
 def _coloured(line: str, colour: bool) -> str:

@@ -104,6 +104,11 @@ def printable(text: str) -> str:
     return "".join(c if c == "\n" or c.isprintable() else _escape(c) for c in text)
 
 
+def one_line(text: str) -> str:
+    """`printable`, for what must not begin a line of its own: a file's name may hold a line end."""
+    return printable(text).replace("\n", "\\n")
+
+
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from functools import lru_cache
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def shown(path: str | os.PathLike[str]) -> str:
     whole = os.path.normpath(os.path.join(here, text))
     prefix = here.rstrip(os.sep) + os.sep
     return whole[len(prefix) :] if whole.startswith(prefix) else text
+
+
+def shell_word(path: str) -> str:
+    """`path` as one word of a shell, for commands that are printed: also a name that no terminal can show."""
+    if path.isprintable():
+        return shlex.quote(path)
+    plain = {ord(c) for c in map(chr, range(32, 127))} - {ord("'"), ord("\\")}
+    return "$'" + "".join(chr(b) if b in plain else f"\\x{b:02x}" for b in os.fsencode(path)) + "'"
 
 
 def logical(file: str) -> str:

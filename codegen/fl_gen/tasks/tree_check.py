@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from fl_gen.output.plan import Action, Plan, kind_of
 from fl_gen.output.policy import Policy
 from fl_gen.output.transaction import require_settled
 from fl_gen.schema.errors import FlGenError, split_lines
-from fl_gen.schema.paths import shown
+from fl_gen.schema.paths import shell_word, shown
 from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import input_digests, plan_files
@@ -141,10 +140,11 @@ def _without_sdk(request: Request) -> tuple[Manifest, str] | None:
     return None
 
 
-def check_manifests(base: Request, wanted: Sequence[str]) -> TreeCheck:
+def check_manifests(base: Request, wanted: Sequence[str], licence: Path | None = None) -> TreeCheck:
     """Check the trees below `base.output`, without a project, by what their manifests say.
 
-    `base` has what the command line says about SDK, schemas, templates and licence. Raises FlGenError.
+    `base` has what the command line says about SDK, schemas, templates and licence, whose file is `licence`. Raises
+    FlGenError.
     """
     root = base.output / "generated"
     require_settled(base.output)
@@ -169,31 +169,38 @@ def check_manifests(base: Request, wanted: Sequence[str]) -> TreeCheck:
                 f"{place}:1:1: this is the manifest of {manifest.vendor}, in the folder of {name}\n"
                 "  = move the folder away and generate again"
             )
-        checks.append(_by_manifest(replace(base, vendor=name, framework=manifest.framework), manifest))
+        checks.append(_by_manifest(replace(base, vendor=name, framework=manifest.framework), manifest, licence))
     return TreeCheck(tuple(checks))
 
 
-def _by_manifest(request: Request, manifest: Manifest) -> VendorCheck:
+def _by_manifest(request: Request, manifest: Manifest, licence: Path | None) -> VendorCheck:
     """One vendor without a project: rendered again when the manifest tells all that is needed for that."""
     request = replace(request, formatted=manifest.inputs.get("clang-format") != "none")
     if not request.sdk and manifest.sdk.get("simulated"):
         version = manifest.sdk.get("version")
         request = replace(request, sdk=(f"sim:{version}" if version else "sim",))
-    command = _backend_command(request)
-    reason = _unknown(request, manifest)
-    if reason is None:
+    command = _backend_command(request, licence)
+    unknown = list(_unknown(request, manifest))
+    if not unknown:
         return _check_rendered(render_many([request])[0], command)
-    return _check_digests(request, manifest, command, reason)
+    command = Mend(" ".join([command.before, *(option for _, option in unknown)]))
+    return _check_digests(request, manifest, command, unknown[0][0])
 
 
-def _unknown(request: Request, manifest: Manifest) -> str | None:
-    """Why a tree cannot be rendered again; None if it can."""
+def _unknown(request: Request, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Why a tree cannot be rendered again, and the option that is missing for it; nothing if it can."""
     if manifest.overlays and not (request.schema_dirs or request.template_dirs):
-        return f"it is made with overlays ({manifest.overlays[0].path}): give --schemas and --templates"
+        kinds = {one.kind for one in manifest.overlays}
+        options = [
+            *(["--schemas FOLDER"] if "schema" in kinds else []),
+            *(["--templates FOLDER"] if kinds - {"schema"} else []),
+        ]
+        reason = f"it is made with overlays ({manifest.overlays[0].path}): give --schemas and --templates"
+        yield reason, " ".join(options)
     if "licence" in manifest.inputs and request.licence is None:
-        return "it is made with a licence header: give --licence"
+        yield "it is made with a licence header: give --licence", "--licence FILE"
     if request.sdk:
-        return None
+        return
     from fl_gen.schema.catalog import Catalog
     from fl_gen.workflow.sdks import find_sdk_of
 
@@ -202,11 +209,10 @@ def _unknown(request: Request, manifest: Manifest) -> str | None:
         find_sdk_of(request, catalog.vendor(request.vendor), catalog)
     except FlGenError:
         variables = " or ".join(catalog.vendor(request.vendor).sdk.environment)
-        return "its SDK is not here: give --sdk" + (f", or set {variables}" if variables else "")
-    return None
+        yield "its SDK is not here: give --sdk" + (f", or set {variables}" if variables else ""), "--sdk SDK"
 
 
-def _backend_command(request: Request) -> Mend:
+def _backend_command(request: Request, licence: Path | None) -> Mend:
     """The command that makes the tree of a request."""
     words = ["fl-gen", "backend", request.vendor]
     for option, values in (
@@ -216,11 +222,15 @@ def _backend_command(request: Request) -> Mend:
     ):
         for value in values:
             words += [option, str(value)]
+    if licence is not None:
+        words += ["--licence", str(licence)]
+    if request.framework != Request(request.vendor).framework:
+        words += ["--framework", request.framework]
     if not request.formatted:
         words.append("--no-format")
     if request.output != Path():
         words += ["-o", str(request.output)]
-    return Mend(shlex.join(words))
+    return Mend(" ".join(map(shell_word, words)))
 
 
 def _check_rendered(one: Rendered, command: Mend) -> VendorCheck:
@@ -336,9 +346,9 @@ def _mend(findings: Sequence[Finding], command: Mend) -> Iterator[Mend]:
     for finding in findings:
         if finding.kind == "marker":
             file, _, line = finding.path.rpartition(":")
-            yield Mend(f"${{EDITOR:-vi}} +{line} {shlex.quote(file)}    # resolve the conflict")
+            yield Mend(f"${{EDITOR:-vi}} +{line} {shell_word(file)}    # resolve the conflict")
         elif finding.kind == "extra":
-            yield Mend(f"rm {shlex.quote(finding.path)}    # or move it to backends/")
+            yield Mend(f"rm {shell_word(finding.path)}    # or move it to backends/")
     if kinds & {"edited", "in the way"}:
         how = " --merge    # keeps both; --keep keeps the edit alone, --overwrite drops it"
         yield replace(command, after=command.after + how)
