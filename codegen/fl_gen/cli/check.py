@@ -39,20 +39,32 @@ def check(
 
     Exit code: 0 nothing found, 1 something found, 2 no verdict, 3 interrupted.
     """
+    from fl_gen.tasks.kept import Kept
+
+    cache = cache_folder(no_cache)
+    alone = bool(sdk or schema_dirs or template_dirs or licence or output != Path())
+    kept = Kept(None if alone else cache, ["check", str(config), *vendors])
+    answer = kept.load()
+    if answer is not None:
+        click.echo(answer[1], nl=False)
+        return answer[0]
     from fl_gen.report.check_text import check_text
     from fl_gen.schema.project import CONFIG_NAME
+    from fl_gen.tasks.check_kept import state_of, trees_before
     from fl_gen.tasks.sdk_targets import default_jobs
     from fl_gen.tasks.tree_check import check_manifests, check_project
     from fl_gen.workflow.project import find_project
     from fl_gen.workflow.request import Request
 
-    cache = cache_folder(no_cache)
-    alone = bool(sdk or schema_dirs or template_dirs or licence or output != Path())
     if config is not None and alone:
         raise click.UsageError("--config names a project, which says all: leave the other options out")
     project = None if alone else find_project(config)
     if project is not None:
+        before = trees_before(project, vendors)
         result = check_project(project, vendors, cache, jobs or default_jobs())
+        state = state_of(before, result) if before is not None else None
+        if state is not None:
+            kept.store(0, check_text(result), state)
     else:
         from fl_gen.render.licence import read_licence
 

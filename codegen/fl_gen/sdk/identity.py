@@ -50,9 +50,10 @@ def code_identity(folder: str) -> str:
 
 
 def listing_digest(folder: str) -> str:
-    """A digest of the names in a folder: a new one can shadow a file that was read."""
+    """A digest of the names in a folder, and of what is a link: a new one can shadow a file that was read."""
     try:
-        return text_digest("\0".join(sorted(os.listdir(folder))))
+        with os.scandir(folder) as scan:
+            return text_digest("\0".join(sorted(f"{one.name}/@" if one.is_symlink() else one.name for one in scan)))
     except (OSError, ValueError):
         return "absent"
 

@@ -85,9 +85,10 @@ class VendorCheck:
 
 @dataclass(frozen=True)
 class TreeCheck:
-    """The outcome for all vendors."""
+    """The outcome for all vendors; `rendered` are the trees that were made to compare with, given a project."""
 
     vendors: tuple[VendorCheck, ...]
+    rendered: tuple[Rendered, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -115,7 +116,7 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
         for name in orphans(project.output, tuple(project.project.vendors)):
             found = Finding("orphan", shown(project.output / "generated" / name))
             checks.append(VendorCheck(name, 0, (found,), (Mend(f"fl-gen regen --prune{project.option}"),)))
-    return TreeCheck(tuple(checks))
+    return TreeCheck(tuple(checks), made)
 
 
 def _without_sdk(request: Request) -> tuple[Manifest, str] | None:
