@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import checkout
-from . import framework as model
+from . import framework_parts as parts
+from .framework import Interface
 from .scalars import (
     CXX_TYPE,
     DOC,
@@ -54,22 +55,22 @@ _DOC = (REMARK, "what people should know about it")
 _IN_HEADER = (_HEADER_REF, "the header that declares it, one of `headers`")
 _IN_NAMESPACE = (QUALIFIED, "the namespace that it is declared in")
 
-_PARAMS = ListOf(Record("a parameter", model.Param, {
+_PARAMS = ListOf(Record("a parameter", parts.Param, {
     "name": Field(IDENTIFIER, "its name"),
     "type": Field(CXX_TYPE, "its exact C++ type"),
     "default": Field(_INITIALISER, "its default argument", None),
 }, title="parameter"))  # fmt: skip
-_NAMESPACES = _list("a namespace", model.Namespace, {
+_NAMESPACES = _list("a namespace", parts.Namespace, {
     "role": (WORD, "the role that it plays"),
     "name": (QUALIFIED, "its C++ name"),
 }, "namespace")  # fmt: skip
-_HEADERS = _list("a header", model.Header, {
+_HEADERS = _list("a header", parts.Header, {
     "path": (HEADER, "as it is written in an #include"),
     "rendered": (Bool(), "true: the contract's copy is made from this file"),
     "provides": (ListOf(QUALIFIED, unique=True), "names that a generated file may use after including it"),
     "doc": _DOC,
 }, "header")  # fmt: skip
-_DTYPES = _list("a dtype", model.DType, {
+_DTYPES = _list("a dtype", parts.DType, {
     "name": (WORD, "its name in schemas"),
     "text": (WORD, "its name in the framework's messages"),
     "enumerator": (IDENTIFIER, "its enumerator of DataType"),
@@ -77,12 +78,12 @@ _DTYPES = _list("a dtype", model.DType, {
     "cpp": (CXX_TYPE, "its storage type on the host"),
     "category": (Choice(("bool", "unsigned", "signed", "float")), "what kind of number it is"),
 }, "dtype")  # fmt: skip
-_ENUMS = _list("an enum", model.Enum, {
+_ENUMS = _list("an enum", parts.Enum, {
     "name": (IDENTIFIER, "its name"),
     "scope": (QUALIFIED, "the namespace or class that it is declared in"),
     "header": _IN_HEADER,
     "underlying": (CXX_TYPE, "its underlying type"),
-    "values": (ListOf(_record("an enum value", model.EnumValue, {
+    "values": (ListOf(_record("an enum value", parts.EnumValue, {
         "name": (IDENTIFIER, "its name"),
         "value": (Int(), "its number"),
         "doc": _DOC,
@@ -92,11 +93,11 @@ _ENUMS = _list("an enum", model.Enum, {
     "certainty": (Choice(("stated", "inferred")), "whether the numbers were read or concluded"),
     "doc": _DOC,
 }, "enum")  # fmt: skip
-_STRUCTS = _list("a struct", model.Struct, {
+_STRUCTS = _list("a struct", parts.Struct, {
     "name": (IDENTIFIER, "its name"),
     "namespace": _IN_NAMESPACE,
     "header": _IN_HEADER,
-    "fields": (_list("a struct's field", model.StructField, {
+    "fields": (_list("a struct's field", parts.StructField, {
         "name": (IDENTIFIER, "its name"),
         "type": (CXX_TYPE, "its type"),
         "init": (Nullable(_INITIALISER), "its initialiser, or null"),
@@ -104,7 +105,7 @@ _STRUCTS = _list("a struct", model.Struct, {
     }, "struct_field"), "its members, in order"),
     "doc": _DOC,
 }, "struct")  # fmt: skip
-_METHODS = _list("a method", model.Method, {
+_METHODS = _list("a method", parts.Method, {
     "name": (NAME, "canonical name in snake_case"),
     "cpp": (IDENTIFIER, "its C++ name"),
     "group": (DOC, "heading in the header"),
@@ -117,7 +118,7 @@ _METHODS = _list("a method", model.Method, {
     "operations": (ListOf(OPERATION_REF, unique=True), "operations of runtime.yaml that do the work"),
     "doc": (DOC, "meaning, ownership, waiting"),
 }, "method")  # fmt: skip
-_CLASSES = _list("a class", model.Class, {
+_CLASSES = _list("a class", parts.Class, {
     "name": (IDENTIFIER, "its C++ name"),
     "canonical": (NAME, "its name in snake_case"),
     "namespace": _IN_NAMESPACE,
@@ -129,7 +130,7 @@ _CLASSES = _list("a class", model.Class, {
     "methods": (_METHODS, "its virtual methods"),
     "doc": _DOC,
 }, "class")  # fmt: skip
-_REGISTRIES = _list("a registry", model.Registry, {
+_REGISTRIES = _list("a registry", parts.Registry, {
     "name": (IDENTIFIER, "its name"),
     "namespace": _IN_NAMESPACE,
     "header": _IN_HEADER,
@@ -138,9 +139,9 @@ _REGISTRIES = _list("a registry", model.Registry, {
     "fatal": (ListOf(DOC), "when it aborts"),
     "doc": _DOC,
 }, "registry")  # fmt: skip
-_MACROS = _list("a macro", model.Macro, {
+_MACROS = _list("a macro", parts.Macro, {
     "name": (IDENTIFIER, "its name"),
-    "args": (_list("a macro's argument", model.MacroArgument, {
+    "args": (_list("a macro's argument", parts.MacroArgument, {
         "name": (IDENTIFIER, "its name"),
         "doc": _DOC,
     }, "macro_argument"), "its arguments"),
@@ -149,34 +150,34 @@ _MACROS = _list("a macro", model.Macro, {
     "terminated": (Bool(), "true: its expansion ends the declaration"),
     "doc": _DOC,
 }, "macro")  # fmt: skip
-_REGISTRATION = _record("the registration", model.Registration, {
+_REGISTRATION = _record("the registration", parts.Registration, {
     "struct": (IDENTIFIER, "the struct that a backend fills"),
     "namespace": _IN_NAMESPACE,
     "header": _IN_HEADER,
-    "fields": (_list("a registration field", model.RegistrationField, {
+    "fields": (_list("a registration field", parts.RegistrationField, {
         "name": (IDENTIFIER, "its name"),
         "type": (CXX_TYPE, "its type"),
         "required": (Bool(), "whether it must be set"),
         "doc": _DOC,
     }, "registration_field"), "its members"),
-    "functions": (_list("a function", model.Function, {
+    "functions": (_list("a function", parts.Function, {
         "name": (IDENTIFIER, "its name"),
         "returns": (CXX_TYPE, "return type"),
         "params": (_PARAMS, "parameters in order"),
         "doc": _DOC,
     }, "function"), "its functions"),
-    "checks": (_list("a registration check", model.RegistrationCheck, {
+    "checks": (_list("a registration check", parts.RegistrationCheck, {
         "order": (Int(1), "1, 2, 3, …"),
         "message": (DOC, "stable part of the text that it aborts with"),
         "doc": _DOC,
     }, "registration_check"), "what is checked, in order"),
-    "entry_point": (_record("the entry point", model.EntryPoint, {
+    "entry_point": (_record("the entry point", parts.EntryPoint, {
         "signature": (_SIGNATURE, "its C++ signature"),
         "header": (HEADER, "the backend's header that declares it"),
         "doc": _DOC,
     }, "entry_point"), "the backend's function that a program calls"),
 }, "registration")  # fmt: skip
-_DISPATCH = ListOf(_record("a dispatcher call", model.DispatchCall, {
+_DISPATCH = ListOf(_record("a dispatcher call", parts.DispatchCall, {
     "type": (IDENTIFIER, "the class"),
     "method": (IDENTIFIER, "the method"),
     "role": (
@@ -184,30 +185,30 @@ _DISPATCH = ListOf(_record("a dispatcher call", model.DispatchCall, {
         "what it does with a kernel's key: register, lookup, call, or call_found: calls what a lookup gave",
     ),
 }, "dispatch_call"), at_least=1)  # fmt: skip
-_KERNELS = _record("the kernel rules", model.KernelRules, {
+_KERNELS = _record("the kernel rules", parts.KernelRules, {
     "macro": (IDENTIFIER_REF, "the macro that registers a kernel"),
     "map_header": (_HEADER_REF, "header that maps dtypes to types"),
     "params_header": (_HEADER_REF, "header of the parameter structs"),
     "required": (ListOf(IDENTIFIER_REF, unique=True), "kernels that registration demands"),
-    "abi": (_list("an ABI rule", model.AbiRule, {
+    "abi": (_list("an ABI rule", parts.AbiRule, {
         "name": (WORD, "its name"),
         "doc": (DOC, "the rule"),
     }, "abi_rule"), "rules of the type-erased dispatcher"),
     "dispatch": (_DISPATCH, "methods of the kernel table that take a kernel by name"),
 }, "kernel_rules")  # fmt: skip
-_CMAKE = _record("the CMake interface", model.CMake, {
+_CMAKE = _record("the CMake interface", parts.CMake, {
     "minimum": (_CMAKE_VERSION, "oldest CMake that the framework accepts"),
-    "targets": (_list("a target", model.CMakeTarget, {
+    "targets": (_list("a target", parts.CMakeTarget, {
         "name": (_TARGET, "its name"),
         "kind": (Choice(("static", "interface", "shared")), "what it is"),
         "doc": _DOC,
     }, "cmake_target"), "targets that a backend links"),
-    "options": (_list("an option", model.CMakeOption, {
+    "options": (_list("an option", parts.CMakeOption, {
         "name": (_CMAKE_WORD, "its name"),
         "default": (Str("a CMake value"), "its value when nobody sets it"),
         "doc": _DOC,
     }, "cmake_option"), "options of the framework"),
-    "functions": (_list("a CMake function", model.CMakeFunction, {
+    "functions": (_list("a CMake function", parts.CMakeFunction, {
         "name": (_CMAKE_WORD, "its name"),
         "file": (_CMAKE_FILE, "the file that defines it"),
         "positional": (ListOf(_CMAKE_WORD), "positional arguments"),
@@ -241,7 +242,7 @@ _CHECKOUT = _record("a checkout", checkout.Checkout, {
     }, "stand_in"), "for headers that a machine may lack; others that it lacks are taken as empty"),
 }, "checkout")  # fmt: skip
 
-_NAME_RULE = _record("the name rule", model.NameRule, {
+_NAME_RULE = _record("the name rule", parts.NameRule, {
     "pattern": (Str("a regular expression"), "pattern of a backend's name"),
     "reserved": (ListOf(WORD), "names that no backend may have"),
     "doc": _DOC,
@@ -249,7 +250,7 @@ _NAME_RULE = _record("the name rule", model.NameRule, {
 
 SPEC = Record(
     "an interface file",
-    model.Interface,
+    Interface,
     {
         "schema": Field(Int(1, 1), "version of this format", name="version"),
         "framework": Field(Str("a framework name", VENDOR_PATTERN), "its name as fl-gen spells it"),
@@ -274,7 +275,7 @@ SPEC = Record(
 )
 
 
-def load_interface(path: str | os.PathLike[str], name: str | None = None) -> model.Interface:
+def load_interface(path: str | os.PathLike[str], name: str | None = None) -> Interface:
     """The interface of a file. Raises SchemaError with everything that is wrong with it, taken by itself."""
-    interface: model.Interface = validate(SPEC, load(path, name), "an interface file")
+    interface: Interface = validate(SPEC, load(path, name), "an interface file")
     return interface

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fl_gen.resolve.model import Backend, Choice
 from fl_gen.resolve.ops import ResolvedOp
-from fl_gen.schema.framework import Class, Method
+from fl_gen.schema.framework_parts import Class, Method
 from fl_gen.schema.location import Location
 from fl_gen.tasks.adopt_faults import called_names
 from fl_gen.tasks.adopt_values import Body, Facts, Fault, Instead, MethodReport, OpReport, Presence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fl_gen.schema.framework import Class, Framework, Function, Interface, Method, Param
+from fl_gen.schema.framework import Framework, Interface
+from fl_gen.schema.framework_parts import Class, Function, Method, Param
 from fl_gen.schema.location import Location
 from fl_gen.schema.name import Name
 from fl_gen.schema.suggest import suggestion

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fl_gen.schema.framework import Enum, Interface, Struct
+from fl_gen.schema.framework import Interface
+from fl_gen.schema.framework_parts import Enum, Struct
 from fl_gen.schema.location import Location
 from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.framework_surface import Surface, TreeEnum

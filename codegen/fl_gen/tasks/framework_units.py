@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fl_gen.schema.framework import DispatchCall
+from fl_gen.schema.framework_parts import DispatchCall
 from fl_gen.sdk import clang, tree
 from fl_gen.sdk.clang import Parsed
 from fl_gen.sdk.items import SdkError
