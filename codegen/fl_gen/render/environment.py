@@ -123,6 +123,7 @@ def build(
         keep_trailing_newline=True,
         autoescape=False,
         auto_reload=False,
+        optimized=False,  # folding constants costs more than it saves: each template runs a few times at most
         bytecode_cache=TemplateCache(cache, Path(__file__), not trusted) if cache is not None else None,
         cache_size=-1,
     )

@@ -11,15 +11,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fl_gen.render.environment import FileRender, TemplateError
 from fl_gen.render.formatter import TreeFormatter
-from fl_gen.render.incremental import KeptTexts
 from fl_gen.render.sdk_view import SdkView
 from fl_gen.render.tree import Work, render_tree
 from fl_gen.resolve.model import Backend
 from fl_gen.schema.name import Name
+
+if TYPE_CHECKING:
+    from fl_gen.render.incremental import KeptTexts
 
 FRAMEWORK = "infinitrain"
 _SUFFIX = ".j2"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fl_gen.resolve.ops import ResolvedOp
 from fl_gen.schema.errors import Diagnostic, SchemaError
@@ -34,35 +35,34 @@ class Argument:
 
 @dataclass(frozen=True)
 class OpView:
-    """`enumerators` maps a dtype's name to the framework's enumerator of it."""
+    """`enumerators` maps a dtype's name to the framework's enumerator of it.
+
+    What templates ask for again and again is looked up once: there may be thousands of kernels.
+    """
 
     resolved: ResolvedOp
     enumerators: Mapping[str, str]
+    name: str = field(init=False, repr=False, compare=False)
+    strategy: str = field(init=False, repr=False, compare=False)
+    category: str = field(init=False, repr=False, compare=False)
+    returns: str = field(init=False, repr=False, compare=False)
+    _names: frozenset[str] = field(init=False, repr=False, compare=False)
 
-    @property
-    def name(self) -> str:
-        return self.resolved.op.name
-
-    @property
-    def strategy(self) -> str:
-        return self.resolved.op.strategy
-
-    @property
-    def category(self) -> str:
-        return self.resolved.op.category
-
-    @property
-    def returns(self) -> str:
-        return self.resolved.op.returns
+    def __post_init__(self) -> None:
+        op = self.resolved.op
+        names = frozenset(param.name for param in op.params)
+        self.__dict__.update(name=op.name, strategy=op.strategy, category=op.category, returns=op.returns, _names=names)
 
     # -- declarations --------------------------------------------------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def declaration(self) -> str:
         params = ", ".join(declare(param.type, param.name) for param in self.resolved.op.params)
         return f"{self.returns} {self.name}({params})"
 
-    definition_head = declaration
+    @property
+    def definition_head(self) -> str:
+        return self.declaration
 
     @property
     def wrapped_head(self) -> str:
@@ -166,7 +166,7 @@ class OpView:
 
     def local(self, name: str) -> str:
         """A local variable of the wrapper: `name`, or `name_` where a parameter is called that."""
-        return name + "_" if any(param.name == name for param in self.resolved.op.params) else name
+        return name + "_" if name in self._names else name
 
     @property
     def subject(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 # [tab:lex.key] with the alternative tokens of [tab:lex.digraph]. The identifiers with special meaning (final, override,
@@ -50,6 +51,7 @@ def qualified_problem(name: str) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=4096)
 def type_problem(text: str) -> str | None:
     """Why a text cannot be a C++ type on one line, or None when nothing speaks against it.
 

@@ -34,6 +34,7 @@ def frozen(cls: type[T]) -> type[T]:
     made.__defaults__ = {item.name: item.default for item in fields(made) if item.default is not MISSING}
     made.__names__ = tuple(item.name for item in fields(made))
     made.__keys__ = frozenset(made.__names__)
+    made.__setters__ = tuple((name, getattr(made, name).__set__) for name in made.__names__)
     made.__checked__ = hasattr(made, "__post_init__")
     result: type[T] = made
     return result
@@ -51,9 +52,8 @@ def _init(self: Any, *args: Any, **values: Any) -> None:
             values[name] = value
     if values.keys() != cls.__keys__:
         values = _completed(cls, values)
-    store = object.__setattr__
-    for name in names:
-        store(self, name, values[name])
+    for name, store in cls.__setters__:
+        store(self, values[name])
     if cls.__checked__:
         self.__post_init__()
 

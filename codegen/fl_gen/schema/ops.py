@@ -5,6 +5,7 @@ The format is explained in the README beside the shipped files.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
@@ -70,6 +71,7 @@ class DTypeRule:
                 yield operand
 
 
+@functools.lru_cache(maxsize=4096)
 def parse_rule(text: str) -> DTypeRule:
     """A rule from its text. Raises ValueError with the reason."""
     stripped = text.strip()
@@ -127,11 +129,23 @@ class OpParam:
         return _TENSOR in self.type
 
 
+@functools.lru_cache(maxsize=4096)
+def _misspelt_type(text: str) -> tuple[str, str] | None:
+    """The first word of a C++ type that is one of the framework's in another case, and how that is written."""
+    for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        meant = _TYPE_WORDS.get(word.lower(), word)
+        if meant != word:
+            return word, meant
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
 def bare_type(text: str) -> str:
     """A C++ type without its outer const and reference."""
     return re.sub(r"^const\s+", "", text.strip()).rstrip("&").strip()
 
 
+@functools.lru_cache(maxsize=4096)
 def default_role(text: str) -> Role:
     """The role that a type has when the schema does not say otherwise."""
     bare = bare_type(text)
@@ -177,10 +191,10 @@ class Op:
     def __post_init__(self) -> None:
         require_unique((param.name for param in self.params), "the parameter", "params")
         for key, text in (("returns", self.returns), *(("params", param.type) for param in self.params)):
-            for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
-                meant = _TYPE_WORDS.get(word.lower(), word)
-                if meant != word:
-                    raise ModelError(f"{quote(text)}: there is no type {word}", key, f"did you mean '{meant}'?")
+            slip = _misspelt_type(text)
+            if slip is not None:
+                word, meant = slip
+                raise ModelError(f"{quote(text)}: there is no type {word}", key, f"did you mean '{meant}'?")
         names = {param.name: param for param in self.params}
         for rule in self.output_dtype:
             for argument in rule.arguments():

@@ -120,9 +120,9 @@ _OP = Record(
 
 
 def _file(category: str, ops: tuple[Op, ...], version: int, location: Location) -> OpsFile:
-    from dataclasses import replace
-
-    return OpsFile(category, tuple(replace(op, category=category) for op in ops), version, location)
+    for op in ops:  # which nobody has seen yet; to make each anew would check it a second time
+        object.__setattr__(op, "category", category)
+    return OpsFile(category, ops, version, location)
 
 
 SPEC = Record(

@@ -28,9 +28,12 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _LIBRARIES = ("jinja2", "markupsafe", "yaml", "clang", "clang_format")
 
 
-def inputs_of(request: Request, resolved: Resolved) -> tuple[str, ...]:
-    """Every file and folder that decides what `request` makes, absolute and sorted, without the compiler's headers."""
-    catalog = Catalog(request.schema_dirs)
+def inputs_of(request: Request, resolved: Resolved, catalog: Catalog | None = None) -> tuple[str, ...]:
+    """Every file and folder that decides what `request` makes, absolute and sorted, without the compiler's headers.
+
+    `catalog` is that of the request's schema folders, if they have been read.
+    """
+    catalog = catalog or Catalog(request.schema_dirs)
     found = {
         *_schemas(request, catalog),
         *_templates(request),

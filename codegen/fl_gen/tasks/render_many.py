@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fl_gen.output.manifest import Manifest
 from fl_gen.render.tree import Work
@@ -17,6 +19,9 @@ from fl_gen.tasks.build_inputs import inputs_of
 from fl_gen.tasks.kept import Inputs
 from fl_gen.workflow.generate import Prepared, prepare
 from fl_gen.workflow.request import Request
+
+if TYPE_CHECKING:
+    from fl_gen.schema.catalog import Catalog
 
 _LEAST = 2  # vendors that a process must have to be worth its start, a quarter of a second
 
@@ -62,7 +67,7 @@ def render_many(requests: Sequence[Request], jobs: int = 1) -> tuple[Rendered, .
     Raises SchemaError or RenderError with what stops any of them; one cause that stops several is told once.
     """
     jobs = min(jobs, len(requests) // _LEAST)
-    results = _in_processes(requests, jobs) if jobs > 1 else [_attempt(request) for request in requests]
+    results = _in_processes(requests, jobs) if jobs > 1 else _attempts(requests)
     stopped = [result for result in results if isinstance(result, _Stopped)]
     if stopped and all(one.diagnostics for one in stopped):
         raise SchemaError(diagnostic for one in stopped for diagnostic in one.diagnostics)
@@ -71,12 +76,33 @@ def render_many(requests: Sequence[Request], jobs: int = 1) -> tuple[Rendered, .
     return tuple(result for result in results if isinstance(result, Rendered))
 
 
-def _attempt(request: Request) -> Rendered | _Stopped:
+def _attempts(requests: Sequence[Request]) -> list[Rendered | _Stopped]:
+    """Each request. What several of them read in the same schema folders is read once."""
+    from fl_gen.schema.catalog import Catalog
+
+    catalogs: dict[tuple[Path, ...], Catalog] = {}
+    results: list[Rendered | _Stopped] = []
+    for request in requests:
+        if request.schema_dirs not in catalogs:
+            try:
+                catalogs[request.schema_dirs] = Catalog(request.schema_dirs)
+            except FlGenError as error:
+                results.append(_stopped(error))
+                continue
+        results.append(_attempt(request, catalogs[request.schema_dirs]))
+    return results
+
+
+def _stopped(error: FlGenError) -> _Stopped:
+    diagnostics = error.diagnostics if type(error) is SchemaError else ()
+    return _Stopped(diagnostics, error.render(), error.render(color=True))
+
+
+def _attempt(request: Request, catalog: Catalog) -> Rendered | _Stopped:
     try:
-        prepared = prepare(request)
+        prepared = prepare(request, catalog)
     except FlGenError as error:
-        diagnostics = error.diagnostics if type(error) is SchemaError else ()
-        return _Stopped(diagnostics, error.render(), error.render(color=True))
+        return _stopped(error)
     return Rendered(
         request,
         prepared.files,
@@ -84,19 +110,17 @@ def _attempt(request: Request) -> Rendered | _Stopped:
         prepared.manifest,
         prepared.work,
         prepared.resolved.sdk.title,
-        _inputs(request, prepared),
-        inputs_of(request, prepared.resolved),
+        _inputs(request, prepared, catalog),
+        inputs_of(request, prepared.resolved, catalog),
     )
 
 
-def _inputs(request: Request, prepared: Prepared) -> Inputs:
+def _inputs(request: Request, prepared: Prepared, catalog: Catalog) -> Inputs:
     """The state of all that decided about the tree: schemas, templates, the SDK, the list of native kernels."""
-    from fl_gen.schema.catalog import Catalog
     from fl_gen.schema.paths import data_dir
     from fl_gen.tasks.sdk_inputs import inputs_of as sdk_inputs_of
 
     resolved = prepared.resolved
-    catalog = Catalog(request.schema_dirs)
     sdk = sdk_inputs_of(request, resolved.schemas.vendor, catalog, resolved.sdk, resolved.report)
     files = {str(path) for path in catalog.files(request.vendor, request.framework)}
     folders: set[str] = set()
@@ -158,7 +182,7 @@ def child() -> None:
     os.dup2(2, 1)
     try:
         requests: list[Request] = pickle.load(sys.stdin.buffer)
-        results = [_attempt(request) for request in requests]
+        results = _attempts(requests)
     except EOFError:
         sys.exit(1)  # who started this one was ended before it could ask
     except KeyboardInterrupt:

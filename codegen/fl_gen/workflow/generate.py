@@ -126,6 +126,9 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
     from fl_gen.render.licence import with_licence
     from fl_gen.workflow.overlays import overlay_records
 
+    if request.cache is not None:
+        import fl_gen.render.incremental  # noqa: F401  before more code of fl-gen is read than must be: it notes its state
+
     catalog = catalog or Catalog(request.schema_dirs)
     resolved = resolve_request(request, catalog)
     roots = template_roots(request)
