@@ -56,6 +56,12 @@ _BUILTINS = {
     "threadIdx": "struct fl_gen_index { unsigned x, y, z; }; extern const fl_gen_index threadIdx, blockIdx, blockDim, "
     "gridDim;",
     "__syncthreads": "inline void __syncthreads() {}",
+    "atomicAdd": "".join(
+        f"template <typename T, typename U> T atomic{verb}(T *, U);\n"
+        for verb in ("Add", "Sub", "Max", "Min", "Exch", "And", "Or", "Xor")
+    )
+    + "template <typename T, typename U, typename V> T atomicCAS(T *, U, V);",
+    "__ldg": "template <typename T> T __ldg(const T *);",
     "taskId": "extern const unsigned taskId, taskDim, taskIdX, taskIdY, taskIdZ, clusterId, coreId;",
 }
 
