@@ -11,6 +11,7 @@ import json
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -98,7 +99,22 @@ class Manifest:
 
 
 def _dumped(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return _json(value, "\n") + "\n"
+
+
+def _json(value: Any, end: str) -> str:
+    """What `json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)` gives, a third of its time: with an indent
+    that is plain Python. `end` is the line end before the value's closing bracket."""
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, Mapping) and value:
+        inner = end + " "
+        items = [f"{encode_basestring(key)}: {_json(item, inner)}" for key, item in sorted(value.items())]
+        return f"{{{inner}{f',{inner}'.join(items)}{end}}}"
+    if isinstance(value, (list, tuple)) and value:
+        inner = end + " "
+        return f"[{inner}{f',{inner}'.join([_json(item, inner) for item in value])}{end}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def with_edits(text: str, edits: Mapping[str, Edit]) -> str:

@@ -97,7 +97,9 @@ class KeptTexts:
         try:
             text = render_file(self._environment, file)
         except FlGenError:
-            recorder.fault = "an error"  # told by the usual way to render, which may not meet it
+            if recorder.fault is None and not recorder.by_identity:
+                raise
+            # The usual way to render may not meet it.
         finally:
             self._environment.fl_recorder = None
         if text is None or recorder.by_identity:

@@ -111,9 +111,29 @@ def scaffold_file(backend: Backend, op: str) -> FileRender:
     return FileRender("scaffold/kernel.j2", f"kernels/{file}", {"op": view, "file": file}, (f"ops:{op}",))
 
 
+_shared: tuple[object, dict[str, OpView]] = (None, {})
+
+
 def _views(backend: Backend) -> tuple[OpView, ...]:
+    """A view of each op. Vendors of one run share those of ops for which they have nothing of their own."""
+    global _shared
     enumerators = _enumerators(backend)
-    return tuple(OpView(op, enumerators) for op in backend.ops)
+    if _shared[0] is not backend.framework:
+        _shared = (backend.framework, {})
+    known = _shared[1]
+    views = []
+    for op in backend.ops:
+        view = known.get(op.name)
+        if view is None or view.resolved.op is not op.op or not (_bare(op) and _bare(view.resolved)):
+            view = OpView(op, enumerators)
+            if _bare(op):
+                known[op.name] = view
+        views.append(view)
+    return tuple(views)
+
+
+def _bare(op: ResolvedOp) -> bool:
+    return op.native is None and op.library is None and op.unavailable is None
 
 
 def _view(backend: Backend, name: str) -> OpView:

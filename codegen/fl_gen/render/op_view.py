@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from fl_gen.resolve.ops import ResolvedOp
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.ops import DTYPE_GROUPS, DTypeRule, OpParam
+
+T = TypeVar("T")
 
 # Kernels whose wrapper is not made from the schema: they take bare addresses, cross devices, or are views.
 BESPOKE: Mapping[str, tuple[str, ...]] = {
@@ -23,6 +25,22 @@ _GROUP_CONSTANTS = {"floating": "kFloating", "numeric": "kNumeric", "all": "kAll
 def declare(type_: str, name: str) -> str:
     """`type name`; the star or ampersand belongs to the name."""
     return f"{type_}{name}" if type_.endswith(("*", "&")) else f"{type_} {name}"
+
+
+class Once(Generic[T]):
+    """A property that is computed once for each object, as `functools.cached_property`, whose lock costs more."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self._function = function
+        self._name = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        if instance is None:
+            raise AttributeError(self._name)
+        value = self._function(instance)
+        instance.__dict__[self._name] = value
+        return value
 
 
 @dataclass(frozen=True)
@@ -55,7 +73,7 @@ class OpView:
 
     # -- declarations --------------------------------------------------------------------------------------------------
 
-    @functools.cached_property
+    @Once
     def declaration(self) -> str:
         params = ", ".join(declare(param.type, param.name) for param in self.resolved.op.params)
         return f"{self.returns} {self.name}({params})"
@@ -81,15 +99,15 @@ class OpView:
 
     # -- the table -----------------------------------------------------------------------------------------------------
 
-    @property
+    @Once
     def dtype_set(self) -> str:
         return self._set(self.resolved.op.dtypes)
 
-    @property
+    @Once
     def exact_set(self) -> str:
         return self._set(self.resolved.op.exact_dtypes)
 
-    @property
+    @Once
     def index_set(self) -> str:
         return self._set(self.resolved.op.index_dtypes)
 
@@ -115,7 +133,7 @@ class OpView:
     def routed(self) -> bool:
         return self.native or self.library
 
-    @property
+    @Once
     def registered(self) -> str:
         """What the dispatcher gets."""
         if self.routed:
@@ -149,12 +167,12 @@ class OpView:
 
     # -- the wrapper ---------------------------------------------------------------------------------------------------
 
-    @property
+    @Once
     def wrapped(self) -> bool:
         """Whether its wrapper is made from the schema."""
         return self.strategy == "fallback" and self.name not in _BESPOKE_OPS
 
-    @property
+    @Once
     def host_kernel(self) -> str | None:
         """The kind of generated host kernel that the wrapper calls: float32, exact, or None."""
         op = self.resolved.op
@@ -168,7 +186,7 @@ class OpView:
         """A local variable of the wrapper: `name`, or `name_` where a parameter is called that."""
         return name + "_" if name in self._names else name
 
-    @property
+    @Once
     def subject(self) -> str:
         """The argument whose device is the device of the call. Raises SchemaError when there is none."""
         roles = ("input", "index", "inout", "output")
@@ -181,7 +199,7 @@ class OpView:
         sure = [param for param in candidates if not param.bare_type.startswith("std::optional<")] or candidates
         return sure[0].name if sure[0].type.count("std::vector<") == 1 else _first_tensor(sure[0])
 
-    @property
+    @Once
     def dtype_lines(self) -> list[str]:
         """What must be known about dtypes before the arguments are brought."""
         op = self.resolved.op
@@ -197,7 +215,7 @@ class OpView:
             lines.append(f"const DataType {compute} = {call}.ComputeDtype({subject});")
         return lines
 
-    @property
+    @Once
     def brought(self) -> list[Argument]:
         return [Argument(param.name, self._bring(param)) for param in self.resolved.op.params if param.has_tensors]
 
@@ -219,7 +237,7 @@ class OpView:
             return f"{call}.ToHost({param.name}, DataType::kFLOAT32)"
         return f"{call}.ToHost({param.name})"
 
-    @property
+    @Once
     def compute(self) -> str:
         """The expression that computes the kernel on the host."""
         op = self.resolved.op
@@ -232,11 +250,11 @@ class OpView:
             return framework
         return f"{self.local('compute')} == DataType::kFLOAT32 ? {framework} : {generated}"
 
-    @property
+    @Once
     def changed(self) -> list[str]:
         return [param.name for param in self.resolved.op.params if param.role in ("inout", "output")]
 
-    @property
+    @Once
     def output_dtype(self) -> str:
         rules = self.resolved.op.output_dtype
         if self._promoted() is not None:

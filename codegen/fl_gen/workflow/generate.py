@@ -166,7 +166,7 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
             "groups": list(resolved.backend.sdk.groups),
             "headers": resolved.backend.sdk.digest,
         },
-        inputs=input_digests(request),
+        inputs=input_digests(request, catalog),
         files={
             path: FileRecord(digest(text), rendered.sources[path][0], rendered.sources[path][1])
             for path, text in files.items()
@@ -176,12 +176,13 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
     return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, rendered.work, verified)
 
 
-def input_digests(request: Request) -> dict[str, str]:
+def input_digests(request: Request, catalog: Catalog | None = None) -> dict[str, str]:
     """What a manifest records of all that a tree is made from, but for the SDK: that need not be there to ask this."""
     from fl_gen.render.formatter import PINNED_VERSION
 
+    catalog = catalog or Catalog(request.schema_dirs)
     return {
-        "schemas": _digest_files(Catalog(request.schema_dirs).files(request.vendor, request.framework)),
+        "schemas": _digest_files(catalog.files(request.vendor, request.framework)),
         "templates": _digest_templates(template_roots(request), request.framework),
         "clang-format": PINNED_VERSION if request.formatted else "none",
         **({"licence": digest(request.licence)} if request.licence is not None else {}),
