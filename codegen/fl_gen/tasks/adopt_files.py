@@ -189,8 +189,9 @@ def launches(text: str) -> Iterator[tuple[int, int]]:
             end = text.find(">>>", start + 3)
         if end < 0:
             return
-        before = text[max(0, start - 80) : start].rstrip(" \t")[-1:]
-        if end - start <= _MAX_LAUNCH and (before.isalnum() or before in ("_", ">")):
+        before = text[max(0, start - 200) : start].rstrip()[-1:]
+        named = before.isalnum() or before in ("_", ">")
+        if named and end - start <= _MAX_LAUNCH and text[start + 3] != "<":  # as the marks of a merge have it
             yield start, end + 3
             at = end + 3
         else:

@@ -370,8 +370,8 @@ def test_an_unknown_vendor_and_a_missing_sdk_stop_the_command(tmp_path: Path, mo
 
 
 def test_launches_are_found_in_time_that_grows_with_the_text() -> None:
-    text = "k<<<1, 2>>>(x);\n<<<<<<< HEAD\nf<<<a,\n b, 0, s>>>();"
-    assert [text[start:end] for start, end in launches(text)] == ["<<<1, 2>>>", "<<<a,\n b, 0, s>>>"]
+    text = "k<<<1, 2>>>(x);\nX\n<<<<<<< HEAD\nf<<<a,\n b, 0, s>>>();\nKernel<T, F>\n        <<<g, b>>>(x);\n"
+    assert [text[start:end] for start, end in launches(text)] == ["<<<1, 2>>>", "<<<a,\n b, 0, s>>>", "<<<g, b>>>"]
     blank = without_launches(text)
     assert (len(blank), blank.count("\n")) == (len(text), text.count("\n"))
     assert list(launches("x<<<" * 500_000 + " " * 3_000 + ">>>")) == []  # seconds, were it not linear
