@@ -31,7 +31,8 @@ def tree_diff_html(diff: TreeDiff) -> str:
     """The page. The two views, and all that is shown, work without scripts; these add search and filters."""
     room = _Room()
     causes = [_cause(diff, number, cause) for number, cause in enumerate(diff.causes)]
-    files = [_file(diff, number, file, room) for number, file in enumerate(diff.files)]
+    alone = words.whole_vendors(diff)
+    files = [_file(diff, number, one, None if one.vendor in alone else room) for number, one in enumerate(diff.files)]
     return page(
         words.title(diff),
         el("h1", words.title(diff)),
@@ -104,15 +105,16 @@ def _tree(diff: TreeDiff) -> Html:
         for part in folders:
             here = here.folders.setdefault(part, _Folder())
         here.files.append((name, number))
-    return el("div", _branch(diff, root), class_="tree")
+    return el("div", _branch(diff, root, root), class_="tree")
 
 
-def _branch(diff: TreeDiff, folder: _Folder) -> Iterator[Html]:
+def _branch(diff: TreeDiff, folder: _Folder, root: _Folder | None = None) -> Iterator[Html]:
     for name, inner in folder.folders.items():
+        shut = folder is root and name in words.whole_vendors(diff)
         while not inner.files and len(inner.folders) == 1:  # a folder that holds one folder alone
             more, inner = next(iter(inner.folders.items()))
             name = f"{name}/{more}"
-        yield el("details", el("summary", f"{name}/"), _branch(diff, inner), open=True)
+        yield el("details", el("summary", f"{name}/"), _branch(diff, inner), open=not shut)
     for name, number in folder.files:
         file = diff.files[number]
         yield el("a", _status(file), f" {name}", href=f"#f{number}", data_file=str(number))
@@ -139,7 +141,7 @@ def _cause(diff: TreeDiff, number: int, cause: Cause) -> Html:
         "section",
         el("h3", el("span", words.KINDS[cause.kind], class_="pill"), f" {words.cause_line(cause)}"),
         el("dl", _facts(facts)),
-        [_fold(diff, cause, position) for position in range(len(cause.folds))],
+        [_fold(diff, cause, position) for position in range(len(cause.folds) if cause.kind != "unknown" else 0)],
         id=f"c{number}",
         class_="cause",
         data_cause=str(number),
@@ -190,7 +192,8 @@ def _first_line(hunk: Hunk) -> str:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def _file(diff: TreeDiff, number: int, file: FileDiff, room: _Room) -> Html:
+def _file(diff: TreeDiff, number: int, file: FileDiff, room: _Room | None) -> Html:
+    """A file with its hunks; one of a vendor that only one side has is no difference to read, and stands without."""
     return el(
         "details",
         el(
@@ -202,8 +205,10 @@ def _file(diff: TreeDiff, number: int, file: FileDiff, room: _Room) -> Html:
         ),
         el("p", f"from {file.template}", class_="soft") if file.template else None,
         el("p", file.note, class_="soft") if file.note else None,
-        (_hunk(diff, f"f{number}h{position}", hunk, room) for position, hunk in enumerate(file.hunks)),
-        open=True,
+        [_hunk(diff, f"f{number}h{position}", hunk, room) for position, hunk in enumerate(file.hunks)]
+        if room is not None
+        else el("p", f"the whole file is {file.status}: the forms text (with --all) and json hold it", class_="soft"),
+        open=room is not None,
         id=f"f{number}",
         class_="file",
         data_file=str(number),

@@ -133,7 +133,7 @@ def meaning(cause: Cause) -> str:
 
 def _meanings(effect: str, of: list[Meaning]) -> str:
     if effect == "text only":
-        return "text only: every kernel, method and SDK call stays as it was"
+        return "text only: the kernels, signatures and bindings stay as they were"
     if effect == "not known":
         return "not known: what made the old code is not at hand"
     first = of[0]

@@ -209,6 +209,16 @@ def test_the_page_is_well_formed_and_text_is_text() -> None:
     assert len(big) < 12_000_000
 
 
+def test_the_page_does_not_print_the_files_of_a_vendor_that_is_new() -> None:
+    text = tree_diff_html(whole())
+    read(text)
+    assert "- int a;</code>" in text
+    assert text.count("int a;") == 1  # of the other vendor alone
+    assert text.count("the whole file is created: the forms text (with --all) and json hold it") == 3
+    assert "<details><summary>maca/</summary>" in text  # shut
+    assert "<details open><summary>mlu/</summary>" in text
+
+
 def test_the_page_in_a_browser(tmp_path: Path) -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
