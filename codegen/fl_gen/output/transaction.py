@@ -156,7 +156,7 @@ def recover(output: Path) -> None:
 
 def _listing(folder: Path) -> list[str]:
     try:
-        return sorted(os.listdir(folder)) if not folder.is_symlink() else []
+        return sorted(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return []
 

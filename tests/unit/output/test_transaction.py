@@ -333,3 +333,13 @@ def test_the_journal_names_no_path_outside(root: Path) -> None:
     assert [one["name"] for one in value["folders"]] == list(VENDORS)
     assert [one["had"] for one in value["folders"]] == [False, True, True]
     assert str(root) not in (root / "generated" / JOURNAL).read_text()
+
+
+def test_trees_behind_a_link_are_recovered_as_others(root: Path) -> None:
+    old = state(root)
+    (root / "generated").rename(root / "elsewhere")
+    (root / "generated").symlink_to("elsewhere")
+    stopped_after(root, 2)
+    recover(root)
+    assert state(root / "elsewhere") == {path.removeprefix("generated/"): text for path, text in old.items()}
+    assert sorted(path.name for path in (root / "elsewhere").iterdir()) == list(VENDORS[1:])
