@@ -4,8 +4,8 @@ Templates read like their output: `StrictUndefined` makes a misspelt name an err
 block tags leave no blank lines behind. Logic belongs in Python; the filters here only spell lists and literals.
 
 A template of a person's overlay is text to be filled and not a program: with an overlay everything runs in Jinja's
-sandbox (which costs a third of the time, so the shipped templates alone do without it), and no file outside the roots
-is read. Whatever goes wrong in a template is reported at its line.
+sandbox (which costs a third of the time, so the shipped templates alone do without it), within the limits of `limits`,
+and no file outside the roots is read. Whatever goes wrong in a template is reported at its line.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fl_gen.render.limits import CHARACTERS, SECONDS, TooSlow, limited
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.paths import data_dir
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import jinja2
 
 
@@ -127,6 +130,7 @@ def build(
         bytecode_cache=TemplateCache(cache, Path(__file__), not trusted) if cache is not None else None,
         cache_size=-1,
     )
+    del environment.filters["random"], environment.globals["lipsum"]  # equal inputs give equal bytes
     environment.filters["cxx_string"] = cxx_string
     environment.filters["comment"] = comment
     environment.filters["spell"] = spell
@@ -157,6 +161,7 @@ def environment_for(roots: tuple[Path, ...], cache: Path | None = None) -> jinja
 
 # Control characters, and halves of surrogate pairs, which no encoding can write.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
+_ADDRESS = re.compile(r"<[^<>\n]{1,200} at 0x[0-9a-fA-F]{6,16}>")
 _BLANK_RUNS = re.compile(r"\n{3,}")
 
 
@@ -174,9 +179,15 @@ def render_text(environment: jinja2.Environment, file: FileRender) -> str:
 
     nodes = f" while rendering {', '.join(file.nodes[:3])}" if file.nodes else ""
     try:
-        return environment.get_template(file.template).render(file.context)
+        if not environment.sandboxed:
+            return environment.get_template(file.template).render(file.context)
+        with limited():
+            text = environment.get_template(file.template).render(file.context)
     except FlGenError:
         raise
+    except TooSlow as error:
+        where = _template_line(error, file.template)
+        raise TemplateError(f"{where}: the template takes longer than {SECONDS:.0f} seconds{nodes}") from error
     except jinja2.TemplateNotFound as error:
         raise TemplateError(f"{_template_line(error, file.template)}: template not found: {error.message}") from error
     except jinja2.TemplateSyntaxError as error:
@@ -193,6 +204,17 @@ def render_text(environment: jinja2.Environment, file: FileRender) -> str:
     except Exception as error:  # whatever a template's expression can raise
         what = f"no {error} here" if isinstance(error, KeyError) else f"{error} ({type(error).__name__})"
         raise TemplateError(f"{_template_line(error, file.template)}: {what}{nodes}") from error
+    if len(text) > CHARACTERS:
+        raise TemplateError(
+            f"{file.template}: makes more than {CHARACTERS >> 20} MiB of text, too much for a source file"
+        )
+    if (address := _ADDRESS.search(text)) is not None:
+        line = text.count("\n", 0, address.start()) + 1
+        raise TemplateError(
+            f"{file.template}: prints an object and its place in memory, which is another in each run "
+            f"(line {line}: {address.group()})"
+        )
+    return text
 
 
 def tidied(text: str, file: FileRender) -> str:
@@ -200,13 +222,17 @@ def tidied(text: str, file: FileRender) -> str:
 
     Raises TemplateError for a character that no source file may hold.
     """
-    found = _FORBIDDEN.search(text)
+    # Most texts hold nothing but what can be printed, which Python knows ten times faster than an expression tells.
+    plain = text.replace("\n", "").replace("\t", "").isprintable()
+    found = None if plain else _FORBIDDEN.search(text)
     if found is not None:
         code = f"U+{ord(found.group()):04X}"
         line = text.count("\n", 0, found.start()) + 1
         raise TemplateError(f"{file.template}: makes the character {code}, which no source file may hold (line {line})")
     text = text.replace("\r\n", "\n")
-    return _BLANK_RUNS.sub("\n\n", text).strip("\n") + "\n"
+    if "\n\n\n" in text:
+        text = _BLANK_RUNS.sub("\n\n", text)
+    return text.strip("\n") + "\n"
 
 
 def _template_line(error: BaseException, template: str) -> str:
@@ -215,6 +241,17 @@ def _template_line(error: BaseException, template: str) -> str:
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename.endswith(".j2"):
-            where = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+            where = f"{traceback.tb_frame.f_code.co_filename}:{_line_of(traceback)}"
         traceback = traceback.tb_next
     return where
+
+
+def _line_of(traceback: TracebackType) -> int:
+    """The template's line; a signal can come at an instruction that belongs to none, and then it is the one before."""
+    code, line = traceback.tb_frame.f_code, 1
+    for start, _, number in code.co_lines():
+        if start <= traceback.tb_lasti and number is not None:
+            line = number
+    # Jinja puts the template's lines into a traceback that it sees; TooSlow goes by it.
+    compiled = traceback.tb_frame.f_globals.get("__jinja_template__")
+    return compiled.get_corresponding_lineno(line) if compiled is not None else traceback.tb_lineno or line

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fl_gen.render import incremental
 from fl_gen.render.environment import environment_for
 from fl_gen.render.licence import licence_lines, with_licence
 from fl_gen.schema.paths import data_dir
@@ -30,7 +31,8 @@ def records(tmp_path: Path) -> list[dict[str, Any]]:
 
 
 def generate(run: Run, *options: str) -> Any:
-    environment_for.cache_clear()  # a run has a process, and so an environment, of its own
+    environment_for.cache_clear()  # a run has a process, and so environments, of its own
+    incremental._recording.cache_clear()
     return run("backend", "mlu", "--sdk", "sim", "--no-format", "-o", "w", *options)
 
 
