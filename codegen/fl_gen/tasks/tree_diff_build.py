@@ -139,7 +139,9 @@ def _cause(suspect: Suspect, known: _Known) -> Cause:
         Meaning(one.effect, one.subject, one.old, one.new, tuple(vendors)) for one, vendors in known.meanings.values()
     ]
     if not meanings and known.hunks:
-        effect = "not known" if known.blind or suspect.kind in ("hand-edit", "unknown") else "text only"
+        # A formatter and a licence change nothing else, whatever else is known of the old side.
+        blind = known.blind and suspect.kind not in ("formatter", "licence")
+        effect = "not known" if blind or suspect.kind in ("hand-edit", "unknown") else "text only"
         meanings.append(Meaning(effect, "", None, None, tuple(known.vendors)))  # type: ignore[arg-type]
     folds = sorted(known.hunks.values(), key=lambda spots: (-len(spots), spots[0].file, spots[0].hunk))
     return Cause(

@@ -224,6 +224,8 @@ def _recorded(scope: Scope, request: Request, manifest: Manifest, new: Side, fol
     if _makes(new, manifest):
         return _Recorded(Job(request), new)
     old = replace(request, formatted=manifest.inputs.get("clang-format") != "none")
+    if "licence" not in manifest.inputs:
+        old = replace(old, licence=None)
     if is_simulated(request.sdk) and manifest.sdk.get("simulated") and manifest.sdk.get("version"):
         old = replace(old, sdk=(f"sim:{manifest.sdk['version']}",))
     if old != request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -232,9 +233,22 @@ def test_a_file_that_went_and_a_vendor_that_left(project: Path, run: Run) -> Non
     )
 
 
-def test_the_disk_without_a_history_knows_the_kind(run: Run, base: Path, tmp_path: Path) -> None:
-    import shutil
+def test_a_licence_that_came_is_text_and_no_riddle(run: Run, base: Path, tmp_path: Path) -> None:
+    """No history is needed to know what made the tree: the same without the licence."""
+    shutil.copytree(base / "generated", tmp_path / "generated")
+    shutil.copytree(base / "backends", tmp_path / "backends")
+    (tmp_path / "LICENCE").write_text("Ours.\n")
+    (tmp_path / "fl-gen.yaml").write_text(
+        f"schema: 1\ngenerator: {__version__}\nframework: infinitrain\nlicence: LICENCE\nvendors:\n  mlu: {{sdk: sim}}\n"
+    )
+    diff = json.loads(run("diff", "--format", "json").out)
+    assert [(one["kind"], [each["effect"] for each in one["meanings"]]) for one in diff["causes"]] == [
+        ("licence", ["text only"])
+    ]
+    assert [side["note"] for side in diff["vendors"]] == [None]
 
+
+def test_the_disk_without_a_history_knows_the_kind(run: Run, base: Path, tmp_path: Path) -> None:
     shutil.copytree(base / "generated", tmp_path / "generated")
     shutil.copytree(base / "backends", tmp_path / "backends")
     templates = tmp_path / "mine"
