@@ -361,7 +361,8 @@ def test_a_hand_edit_is_never_lost(tmp_path: Path) -> None:
     # The same inputs make the same text, so the edit is the only difference; another SDK would replace it.
     result = fl_gen("backend", "mlu", "--sdk", "sim:6.0", "-o", "out", cwd=tmp_path)
     assert result.returncode == 2
-    assert "were changed by hand, and this run would lose that:\n  out/generated/mlu/src/backend.cc\n" in result.stderr
+    said = "1 file under out/generated/mlu was changed by hand, and this run would lose that:\n"
+    assert f"{said}  out/generated/mlu/src/backend.cc\n" in result.stderr
     assert snapshot(tmp_path) == before
     assert fl_gen("backend", "mlu", "--sdk", "sim:6.0", "-o", "out", "--overwrite", cwd=tmp_path).returncode == 0
     assert "// mine" not in edited.read_text(encoding="utf-8")

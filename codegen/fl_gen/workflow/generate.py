@@ -258,8 +258,9 @@ def require_decided(plans: Sequence[tuple[Request, Plan]], policy: Policy) -> No
     count = sum(len(plan.refused) for _, plan in refused)
     folders = {request.generated.parent if len(refused) > 1 else request.generated for request, _ in refused}
     where = ", ".join(str(folder) for folder in sorted(folders))
+    files, were = ("file", "was") if count == 1 else ("files", "were")
     raise EditedError(
-        f"{count} file(s) under {where} were changed by hand, and this run would lose that:\n"
+        f"{count} {files} under {where} {were} changed by hand, and this run would lose that:\n"
         f"{listed}\n"
         "  = move your change to a template, a schema or backends/; or run again with --merge to have both, "
         "with --keep to leave your files as they are, or with --overwrite to drop your change"
