@@ -208,7 +208,7 @@ def test_a_swap_that_fails_is_undone_for_those_before_it(
         ("diff", "mlu"),
         ("explain", "generated/mlu/CMakeLists.txt"),
         ("regen", "--dry-run"),
-        ("backend", "mlu", "--sdk", "sim", "--dry-run"),
+        ("backend", "mlu", "--sdk", "sim", "--no-config", "--dry-run"),
     ]
     for command in readers:
         assert run(*command) == (2, "", said), command
