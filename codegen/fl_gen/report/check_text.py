@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fl_gen.schema.errors import one_line, printable
+from fl_gen.schema.errors import cut, one_line, printable
 from fl_gen.tasks.tree_check import KINDS, TreeCheck, VendorCheck
 
 _MOST_LINES = 400  # of all diffs together
@@ -26,10 +26,10 @@ def check_text(check: TreeCheck, colour: bool = False) -> str:
                 break
             shown = finding.diff[:room]
             room -= len(shown)
-            cut = finding.cut + len(finding.diff) - len(shown)
-            lines += ["", *(_coloured(printable(_cut(line)), colour) for line in shown)]
-            if cut:
-                lines.append(f"… {cut} more lines of this file differ")
+            more = finding.cut + len(finding.diff) - len(shown)
+            lines += ["", *(_coloured(printable(cut(line, _MOST_WIDE)), colour) for line in shown)]
+            if more:
+                lines.append(f"… {more} more lines of this file differ")
     if room <= 0:
         lines += ["", f"… only {_MOST_LINES} lines of differences are shown"]
     mend = _commands(check)
@@ -65,12 +65,6 @@ def _findings(one: VendorCheck) -> list[str]:
         if len(of) > _MOST_FILES:
             lines.append(f"{one.vendor}: … and {len(of) - _MOST_FILES} more of these")
     return lines
-
-
-def _cut(line: str) -> str:
-    """A line of a diff, short enough to be read: what a person put there may be as long as it likes."""
-    more = len(line) - _MOST_WIDE
-    return line if more <= 0 else f"{line[:_MOST_WIDE]}… ({more} more characters)"
 
 
 def _coloured(line: str, colour: bool) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from fl_gen.output.merge3 import MIDDLE, THEIRS, YOURS
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import cut, printable
 from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.explain_values import ExplainedLine, Explanation, SchemaPlace, SdkPlace
 
@@ -15,6 +15,7 @@ _MOST_INSTEAD = 12
 _MOST_LISTED = 40  # nodes of a whole file
 _OWN = "<fl-gen>"
 _WHOLE = "(the whole file)"  # the path of a node that is a file
+_WIDE = 400  # characters of a line of the file; JSON has them all
 _TEXT_WIDTH = 100  # characters of C++ from a schema
 _STATES = {
     "current": "as fl-gen makes it now",
@@ -53,7 +54,7 @@ def _short(file: str) -> str:
 
 
 def _line(explanation: Explanation, line: ExplainedLine) -> Iterable[str]:
-    yield f"{explanation.file}:{line.number}: {line.text.strip()}"
+    yield f"{explanation.file}:{line.number}: {cut(line.text.strip(), _WIDE)}"
     if line.made == "yours" and (line.text.startswith((YOURS, THEIRS)) or line.text.strip() == MIDDLE):
         yield f"  {_CONFLICT}"
         return

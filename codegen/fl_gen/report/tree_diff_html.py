@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fl_gen.report import tree_diff_words as words
 from fl_gen.report.html_page import Html, el, page
+from fl_gen.schema.errors import cut
 from fl_gen.tasks.tree_diff_values import Cause, FileDiff, Hunk, Row, TreeDiff, VendorSide
 
 _ROWS = 24_000  # lines of all hunks; a browser gets slow with more
 _HUNK_ROWS = 1_500  # lines of one hunk
+_WIDE = 2_000  # characters of one line; the form json has them all
 _HEAD = 90  # characters of the line that stands for a hunk
 _PLACES = 40  # places of a folded hunk that are named
 
@@ -218,10 +220,10 @@ def _file(diff: TreeDiff, number: int, file: FileDiff, room: _Room | None) -> Ht
 
 
 def _hunk(diff: TreeDiff, name: str, hunk: Hunk, room: _Room) -> Html:
-    rows = room.take(hunk.rows)
+    rows = [replace(row, text=cut(row.text, _WIDE)) for row in room.take(hunk.rows)]
     doubt = words.CERTAINTIES[hunk.certainty]
     left = len(hunk.rows) - len(rows)
-    cut = f"{words.number(left, 'more line')}: the forms text and json hold them"
+    more = f"{words.number(left, 'more line')}: the forms text and json hold them"
     return el(
         "div",
         el(
@@ -232,7 +234,7 @@ def _hunk(diff: TreeDiff, name: str, hunk: Hunk, room: _Room) -> Html:
         ),
         el("div", el("table", map(_unified, _marked(rows)), class_="code"), class_="scroll u"),
         el("div", el("table", map(_split, _pairs(rows)), class_="code pair"), class_="scroll s"),
-        el("p", cut, class_="soft") if left else None,
+        el("p", more, class_="soft") if left else None,
         id=name,
         class_="hunk",
         data_causes=" ".join(map(str, hunk.causes)),

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fl_gen.report import tree_diff_words as words
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import cut, printable
 from fl_gen.tasks.tree_diff_values import Cause, Fold, TreeDiff
 
 _COLOURS = {"red": "\x1b[31m", "green": "\x1b[32m", "cyan": "\x1b[36m", "bold": "\x1b[1m", "dim": "\x1b[2m"}
 _FOLDS = 20  # hunks of a cause that are shown
 _ROWS = 60  # lines of a hunk that are shown
+_WIDE = 400  # characters of one line; --all shows them all
 _FILES = 6  # files of a folded hunk that are named
 
 
@@ -113,7 +114,8 @@ def _fold(diff: TreeDiff, fold: Fold, look: TreeLook) -> Iterator[str]:
     rows = hunk.rows if look.everything else hunk.rows[:_ROWS]
     for row in rows:
         sign = words.mark(row.old, row.new)
-        text = printable(f"  {sign}{_tabs(row.text)}").rstrip()
+        line = row.text if look.everything else cut(row.text, _WIDE)
+        text = printable(f"  {sign}{_tabs(line)}").rstrip()
         yield look.paint(text, "green" if sign == "+" else "red") if sign != " " else text
     if len(rows) < len(hunk.rows):
         yield f"  ... {len(hunk.rows) - len(rows)} more lines: --all shows them"

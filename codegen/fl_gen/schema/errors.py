@@ -104,6 +104,11 @@ def printable(text: str) -> str:
     return "".join(c if c == "\n" or c.isprintable() else _escape(c) for c in text)
 
 
+def cut(text: str, most: int) -> str:
+    """`text`, or its beginning and how much more there is: a line that a person wrote may be as long as it likes."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"
+
+
 def one_line(text: str) -> str:
     """`printable`, for what must not begin a line of its own: a file's name may hold a line end."""
     return printable(text).replace("\n", "\\n")

@@ -163,6 +163,7 @@ class _Places:
         self._texts = {name: text.split("\n") for name, text in source_map.templates.items()}
         self._files: dict[str, dict[tuple[int, int], MappingNode]] = {}
         self._nodes: dict[Node, SchemaPlace] = {}
+        self._places: dict[str, str] = {}  # of templates, each of which is looked for on the disk once
 
     def line(self, on_disk: _OnDisk, column: int | None) -> ExplainedLine:
         known = [on_disk.line] if on_disk.line is not None else list(on_disk.instead)
@@ -189,7 +190,9 @@ class _Places:
     def _template(self, origin: Origin) -> TemplatePlace:
         texts = self._texts.get(origin.template, [])
         text = texts[origin.line - 1].strip() if origin.line <= len(texts) else ""
-        return TemplatePlace(shown(self._mapper.template_file(origin.template)), origin.line, origin.part, text)
+        if origin.template not in self._places:
+            self._places[origin.template] = shown(self._mapper.template_file(origin.template))
+        return TemplatePlace(self._places[origin.template], origin.line, origin.part, text)
 
     def _schema(self, node: Node) -> SchemaPlace:
         if node not in self._nodes:
