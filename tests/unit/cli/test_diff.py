@@ -40,9 +40,10 @@ def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     """Each test has templates of its own at the same relative path."""
-    from fl_gen.render.environment import environment_for
+    from fl_gen.render import environment, incremental
 
-    environment_for.cache_clear()
+    environment.environment_for.cache_clear()
+    incremental._recording.cache_clear()
 
 
 @pytest.fixture
