@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fl_gen.output.merge3 import THEIRS, YOURS
@@ -36,11 +36,24 @@ def marker_lines(data: bytes) -> list[int]:
     ]
 
 
+def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """`os.walk`, which raises OSError for a folder that cannot be listed; one that is not there holds nothing."""
+
+    def stop(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error
+
+    return os.walk(folder, onerror=stop)
+
+
 def find_markers(folders: Iterable[Path]) -> list[str]:
-    """`file:line` of every conflict marker in the regular files below `folders`; links are not followed."""
+    """`file:line` of every conflict marker in the regular files below `folders`; links are not followed.
+
+    Raises OSError for what cannot be read: nobody knows what is in it.
+    """
     found = []
     for folder in folders:
-        for root, names, files in os.walk(folder):
+        for root, names, files in walk(folder):
             names.sort()
             for name in sorted(files):
                 path = Path(root) / name

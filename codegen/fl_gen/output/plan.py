@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
@@ -148,7 +149,7 @@ def _action(on_disk: Path, path: str, wanted: str, own: set[str | None]) -> Acti
     try:
         current = digest_file(on_disk)
     except OSError as error:
-        raise PlanError(f"{on_disk}: cannot be read: {error.strerror or error}") from error
+        raise PlanError(f"{on_disk}: cannot be read: {error.strerror or error}\n  = allow it and run again") from error
     if current == wanted:
         return Action.IDENTICAL
     if path == MANIFEST_NAME or current in own:
@@ -185,6 +186,8 @@ def _refuse_links(folder: Path, files: Sequence[str]) -> None:
             kind = kind_of(parent)
             if kind != "folder":
                 raise PlanError(f"{parent}: fl-gen needs a folder here and finds a {kind}: move it away")
+            if not os.access(parent, os.R_OK | os.X_OK):  # what is in it would pass for missing
+                raise PlanError(f"{parent}: cannot be read: {os.strerror(errno.EACCES)}\n  = allow it and run again")
 
 
 def _refuse_other_records(folder: Path, files: Sequence[str]) -> None:

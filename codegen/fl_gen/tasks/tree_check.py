@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fl_gen import __version__
 from fl_gen.output.manifest import MANIFEST_NAME, RECORD_FOLDER, Manifest, ManifestError, digest_file, load
-from fl_gen.output.markers import MarkersError, find_markers
+from fl_gen.output.markers import MarkersError, find_markers, walk
 from fl_gen.output.plan import Action, Plan, kind_of
 from fl_gen.output.policy import Policy
 from fl_gen.output.transaction import require_settled
@@ -316,7 +316,7 @@ def _extra(request: Request, plan: Plan) -> Iterator[Finding]:
 def _files(folder: Path, known: set[str]) -> Iterator[str]:
     """What is below a folder and is no file of fl-gen's, sorted; a folder that is a link counts as one."""
     found = []
-    for root, names, files in os.walk(folder):
+    for root, names, files in walk(folder):
         relative = Path(root).relative_to(folder)
         if relative == Path():
             names[:] = [name for name in names if name != RECORD_FOLDER]
