@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 @output_option
 @click.option("--framework", default="infinitrain", show_default=True, help="What the backend plugs into.")
 @click.option(
+    "--torch",
+    type=FOLDER,
+    metavar="PATH",
+    help="PyTorch for --framework torch: its package or site-packages. Default: that of this Python.",
+)
+@click.option(
     "--require",
     multiple=True,
     callback=not_empty,
@@ -56,6 +62,7 @@ def backend(
     no_cache: bool,
     output: Path,
     framework: str,
+    torch: Path | None,
     require: tuple[str, ...],
     template_dirs: tuple[Path, ...],
     verify: bool,
@@ -94,7 +101,10 @@ def backend(
         formatted=not no_format,
         verify=verify,
         licence=_licence(licence),
+        torch=torch,
     )
+    if torch is not None and framework != "torch":
+        raise click.UsageError(f"--torch goes with --framework torch, and this is --framework {framework}")
     config = Path(CONFIG_NAME)
     if save:
         if dry_run or build.list_outputs:

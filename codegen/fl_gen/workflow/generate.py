@@ -14,7 +14,7 @@ from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, Manifest
 from fl_gen.output.plan import Plan, make_plan
 from fl_gen.output.policy import Policy
 from fl_gen.resolve.model import Backend
-from fl_gen.schema.catalog import Catalog, Schemas
+from fl_gen.schema.catalog import TORCH, Catalog, Schemas
 from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
 from fl_gen.schema.paths import data_dir, shown
 from fl_gen.sdk.items import ProbeReport
@@ -22,6 +22,8 @@ from fl_gen.workflow.request import Request
 from fl_gen.workflow.sdks import FoundSdk, find_sdk_of
 
 if TYPE_CHECKING:
+    from fl_gen.render.formatter import TreeFormatter
+    from fl_gen.render.infinitrain import Rendered
     from fl_gen.render.verify import Verified
     from fl_gen.schema.kernels import NativeKernel
     from fl_gen.schema.vendor import Vendor
@@ -85,7 +87,8 @@ def resolve_request(request: Request) -> Resolved:
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
     listing = request.backends / "kernels.yaml"
-    native = load_native_kernels(listing, shown(listing)).kernels if os.path.lexists(listing) else None
+    listed = request.framework != TORCH and os.path.lexists(listing)
+    native = load_native_kernels(listing, shown(listing)).kernels if listed else None
     backend, report = resolve(
         schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native, request.require
     )
@@ -116,7 +119,6 @@ def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeK
 def prepare(request: Request) -> Prepared:
     """Render every file of the backend. Nothing is written."""
     from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
-    from fl_gen.render.infinitrain import render_infinitrain
     from fl_gen.render.licence import with_licence
     from fl_gen.workflow.overlays import overlay_records
 
@@ -131,9 +133,9 @@ def prepare(request: Request) -> Prepared:
         style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
         with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
-            rendered = render_infinitrain(resolved.backend, roots, compiled, formatter)
+            rendered, inputs = _render(request, resolved.backend, roots, compiled, formatter)
     else:
-        rendered = render_infinitrain(resolved.backend, roots, compiled)
+        rendered, inputs = _render(request, resolved.backend, roots, compiled, None)
     files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
     once = rendered.once
     verified = None
@@ -157,6 +159,7 @@ def prepare(request: Request) -> Prepared:
             "schemas": _digest_files(schemas),
             "templates": _digest_templates(roots, request.framework),
             "clang-format": PINNED_VERSION if request.formatted else "none",
+            **inputs,
             **({"licence": digest(request.licence)} if request.licence is not None else {}),
         },
         files={
@@ -166,6 +169,23 @@ def prepare(request: Request) -> Prepared:
         overlays=overlays,
     )
     return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
+
+
+def _render(
+    request: Request,
+    backend: Backend,
+    roots: Sequence[Path],
+    compiled: Path | None,
+    formatter: TreeFormatter | None,
+) -> tuple[Rendered, dict[str, str]]:
+    """The files of the framework that `request` is for, and its own entries among the manifest's inputs."""
+    if request.framework == TORCH:
+        from fl_gen.workflow.torch import render_request
+
+        return render_request(request, backend, roots, compiled, formatter)
+    from fl_gen.render.infinitrain import render_infinitrain
+
+    return render_infinitrain(backend, roots, compiled, formatter), {}
 
 
 def template_roots(request: Request) -> tuple[Path, ...]:

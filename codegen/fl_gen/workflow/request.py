@@ -14,7 +14,8 @@ class Request:
     `sdk` are paths, or the one word `sim` or `sim:VERSION`; empty means the vendor's environment variables and default
     places. `output` is the folder that holds `generated/` and `backends/`. `require` names groups of the SDK that must
     be there. `cache` None turns fl-gen's caches off. `licence` is text that stands as a comment at the top of every
-    generated file, as `render.licence.read_licence` gives it.
+    generated file, as `render.licence.read_licence` gives it. `torch` is the folder of the PyTorch wheel, for that
+    framework alone; None means the one that Python finds.
     """
 
     vendor: str
@@ -28,14 +29,20 @@ class Request:
     formatted: bool = True
     verify: bool = False
     licence: str | None = None
+    torch: Path | None = None
+
+    @property
+    def tree(self) -> str:
+        """What the vendor's folders below generated/ and backends/ are called."""
+        return self.vendor if self.framework == "infinitrain" else f"{self.framework}_{self.vendor}"
 
     @property
     def generated(self) -> Path:
-        return self.output / "generated" / self.vendor
+        return self.output / "generated" / self.tree
 
     @property
     def backends(self) -> Path:
-        return self.output / "backends" / self.vendor
+        return self.output / "backends" / self.tree
 
 
 def is_simulated(sdk: Sequence[str]) -> bool:

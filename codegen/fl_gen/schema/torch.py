@@ -1,0 +1,86 @@
+"""What fl-gen knows about PyTorch beside its wheel: `frameworks/torch/features.yaml` and `ops/*.yaml`.
+
+The interface itself is nowhere in the schemas: the wheel's headers declare it, and its `native_functions.yaml` the ops.
+A *feature* is a thing in which releases of PyTorch differ and of which templates ask; the compiler answers, from the
+headers at hand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import Diagnostic, SchemaError
+from .frozen import frozen
+from .location import Location
+from .paths import shown
+from .scalars import DOC, HEADER, WORD, Cxx, Int
+from .spec import Field, ListOf, MapOf, Record, validate
+from .values import Table, Text
+from .yaml_loader import load
+
+
+@frozen
+class Feature:
+    """A thing that some releases have. `probe` are declarations at namespace scope that only compile with it."""
+
+    name: str
+    headers: tuple[str, ...]
+    probe: Text
+    doc: str
+    location: Location
+
+
+@frozen
+class Features:
+    """`features.yaml` as a whole."""
+
+    features: Table[Feature]
+    version: int
+    location: Location
+
+
+@frozen
+class TorchFramework:
+    """PyTorch as fl-gen knows it, before it has seen a wheel."""
+
+    features: Table[Feature]
+    location: Location
+
+    @property
+    def name(self) -> str:
+        """As fl-gen spells it."""
+        return "torch"
+
+
+_FEATURE = Record(
+    "a feature",
+    Feature,
+    {
+        "headers": Field(ListOf(HEADER, at_least=1), "headers of the wheel that the probe needs"),
+        "probe": Field(
+            Cxx("C++ declarations", lines=True), "C++ at namespace scope that only compiles if the wheel has it"
+        ),
+        "doc": Field(DOC, "what it is, and since when releases have it as far as known"),
+    },
+    named="name",
+)
+FEATURES_SPEC = Record(
+    "a features file",
+    Features,
+    {
+        "schema": Field(Int(1, 1), "version of this format", name="version"),
+        "features": Field(MapOf(WORD, _FEATURE), "features by name"),
+    },
+    title="torch_features",
+)
+
+
+def load_torch(path: str | os.PathLike[str], ops: Sequence[Path]) -> TorchFramework:
+    """The framework of a features file and the ops files. Raises SchemaError with everything that is wrong."""
+    problems: list[Diagnostic] = []
+    features: Features = validate(FEATURES_SPEC, load(path, shown(Path(path))), "a features file")
+    if problems:
+        raise SchemaError(problems)
+    return TorchFramework(features.features, features.location)
