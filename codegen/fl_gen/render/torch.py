@@ -8,7 +8,8 @@ shard of a list of ops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from fl_gen.render.python_format import format_python
 from fl_gen.render.sdk_view import SdkView
 from fl_gen.render.torch_view import TorchView
 from fl_gen.resolve.model import Backend
+from fl_gen.resolve.torch_ops import fallback_shards
+from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.name import Name
 
 FRAMEWORK = "torch"
@@ -31,8 +34,13 @@ _NEEDS_GROUP = {"{ccl}": "ccl", "csrc/distributed/": "ccl", "module_distributed"
 _NEEDS_GROUP |= {"tests/test_distributed": "ccl"}
 # A file whose path contains the key is made only if one of these operations of op libraries can be called.
 _NEEDS_ONE_OF = {"csrc/aten/library.": ("library.gemm", "library.cast")}
-# A file whose path contains the key is made once for each shard of that list of ops, with `shard` in its context.
-_SHARDED = {"{shard}": "fallback_shards"}
+# A template whose path contains this is rendered last, once for each list of operators that no other file registers:
+# `shard` is the list, `number` its number.
+_SHARD = "{shard}"
+NATIVE = "csrc/aten/register_native.cc"
+_LIBRARY = re.compile(
+    r"^TORCH_LIBRARY_IMPL\(\s*aten,\s*PrivateUse1,\s*(?P<module>\w+)\) \{\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL
+)
 
 
 def render_torch(
@@ -53,12 +61,21 @@ def render_torch(
     context = torch_context(backend, torch)
     generated: dict[str, str] = {}
     sources: dict[str, tuple[str, tuple[str, ...]]] = {}
-    for file in torch_files(backend, torch, trees):
-        merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
-        generated[file.path] = mark(render_file(environment, merged), file, FRAMEWORK)
-        if formatter is not None:
-            formatter.add(file.path, generated[file.path])
-        sources[file.path] = (file.template, file.nodes)
+
+    def render(files: Iterable[FileRender]) -> None:
+        for file in files:
+            merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
+            generated[file.path] = mark(render_file(environment, merged), file, FRAMEWORK)
+            if formatter is not None:
+                formatter.add(file.path, generated[file.path])
+            sources[file.path] = (file.template, file.nodes)
+
+    files = torch_files(backend, trees)
+    render(file for file in files if _SHARD not in file.path)
+    shards = fallback_shards(torch.ops, registrations(generated, torch))
+    sharded = [part for file in files if _SHARD in file.path for part in _parts(file, shards)]
+    require_apart([*(file for file in files if _SHARD not in file.path), *sharded])
+    render(sharded)
     once: dict[str, str] = {}
     for file in _once_files(trees):
         merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
@@ -69,6 +86,36 @@ def render_torch(
     return Rendered(dict(sorted(generated.items())), dict(sorted(once.items())), sources)
 
 
+def registrations(files: Mapping[str, str], torch: TorchView) -> dict[str, str]:
+    """The operators that rendered files register for the device, each with its file.
+
+    The dispatcher keeps the last of two registrations of one operator, with nothing but a warning, so two are an error:
+    SchemaError when one is a hand-written kernel's, else TemplateError.
+    """
+    found: dict[str, str] = {}
+    for path, text in files.items():
+        if not path.endswith(".cc"):
+            continue
+        for block in _LIBRARY.finditer(text):
+            for name in re.findall(rf'\b{block["module"]}\.impl\(\s*"([^"]+)"', block["body"]):
+                if name in found:
+                    _twice(f"aten::{name}", sorted({found[name], path}), torch)
+                found[name] = path
+    return found
+
+
+def _twice(name: str, paths: Sequence[str], torch: TorchView) -> None:
+    """Raise the error about two registrations of one operator."""
+    kernel = torch.op(name).kernel if torch.has_op(name) else None
+    if kernel is not None:
+        message = f"{name} is implemented by the package itself, in {' and '.join(p for p in paths if p != NATIVE)}"
+        hint = "remove the entry; a kernel in Python may replace it: torch_<vendor>.register_op"
+        raise SchemaError([Diagnostic(kernel.op.location, message, hint, length=len(name), rule="kernel")])
+    raise TemplateError(
+        f"{name} is registered twice for the device, in {' and '.join(paths)}\n  = remove one of the registrations"
+    )
+
+
 def torch_context(backend: Backend, torch: TorchView) -> dict[str, Any]:
     """What every template sees."""
     context = base_context(backend)
@@ -76,8 +123,11 @@ def torch_context(backend: Backend, torch: TorchView) -> dict[str, Any]:
     return {**context, "torch": torch}
 
 
-def torch_files(backend: Backend, torch: TorchView, trees: Iterable[Path]) -> list[FileRender]:
-    """Every file below generated/torch_<vendor>. Raises TemplateError when two of them do not go together."""
+def torch_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
+    """Every file below generated/torch_<vendor>; one for each shard still has {shard} in its path.
+
+    Raises TemplateError when two of them do not go together.
+    """
     names = {"vendor": backend.vendor.name.snake}
     if backend.has_group("ccl"):
         names["ccl"] = Name.of(str(backend.vendor.groups["ccl"].name)).snake
@@ -89,14 +139,13 @@ def torch_files(backend: Backend, torch: TorchView, trees: Iterable[Path]) -> li
         path = template.removesuffix(_SUFFIX)
         for key, value in names.items():
             path = path.replace("{" + key + "}", value)
-        for file in _instances(template, path, torch):
-            if not OUTPUT_NAME.fullmatch(file.path):
-                raise TemplateError(
-                    f"{template!r}: this template makes no usable file name\n"
-                    "  = letters, digits and _ . + - /, with {vendor}, {ccl} and {shard} as placeholders, and then "
-                    f"{_SUFFIX}"
-                )
-            found.append(file)
+        if not OUTPUT_NAME.fullmatch(path.replace(_SHARD, "0")):
+            raise TemplateError(
+                f"{template!r}: this template makes no usable file name\n"
+                "  = letters, digits and _ . + - /, with {vendor}, {ccl} and {shard} as placeholders, and then "
+                f"{_SUFFIX}"
+            )
+        found.append(FileRender(template, path))
     require_apart(found)
     return found
 
@@ -110,16 +159,12 @@ def _wanted(template: str, backend: Backend, sdk: SdkView) -> bool:
     )
 
 
-def _instances(template: str, path: str, torch: TorchView) -> list[FileRender]:
-    """The files that one template makes: one, or one for each shard of a list."""
-    for key, shards in _SHARDED.items():
-        if key in path:
-            lists: Sequence[Any] = getattr(torch, shards)
-            return [
-                FileRender(template, path.replace(key, str(number)), {"shard": shard, "number": number})
-                for number, shard in enumerate(lists)
-            ]
-    return [FileRender(template, path)]
+def _parts(file: FileRender, shards: Sequence[Sequence[str]]) -> list[FileRender]:
+    """The files that one template makes, one for each shard."""
+    return [
+        FileRender(file.template, file.path.replace(_SHARD, str(number)), {"shard": shard, "number": number})
+        for number, shard in enumerate(shards)
+    ]
 
 
 def _once_files(trees: Iterable[Path]) -> list[FileRender]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy
 
 
 @dataclass(frozen=True)
@@ -11,13 +14,45 @@ class TorchView:
     """The PyTorch that the tree is made for.
 
     `version` is its release, without what a build appends. `features` says of each feature of features.yaml whether the
-    headers have it. `fallback_shards` are the ops that need a registration of their own to reach the fallback, in
-    lists of at most a hundred.
+    headers have it. `ops` are all its operators, in its own order.
     """
 
     version: str
     features: Mapping[str, bool]
-    fallback_shards: Sequence[Sequence[str]] = ()
+    ops: Sequence[ResolvedTorchOp] = ()
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, ResolvedTorchOp]:
+        return {op.name: op for op in self.ops}
+
+    def has_op(self, name: str) -> bool:
+        """Whether this PyTorch has the operator, as aten::add.Tensor."""
+        return name in self._by_name
+
+    def op(self, name: str) -> ResolvedTorchOp:
+        """An operator by name. LookupError for one that this PyTorch lacks."""
+        if name not in self._by_name:
+            raise LookupError(f"PyTorch {self.version} has no operator {name}")
+        return self._by_name[name]
+
+    def strategy(self, name: str) -> Strategy | None:
+        """Where an operator comes from, None when this PyTorch lacks it."""
+        return self._by_name[name].strategy if name in self._by_name else None
+
+    @property
+    def ruled(self) -> Sequence[ResolvedTorchOp]:
+        """The operators about which a rule or a hand-written kernel says something."""
+        return [op for op in self.ops if op.ruled]
+
+    @property
+    def native(self) -> Sequence[ResolvedTorchOp]:
+        """The operators with a hand-written kernel in C++."""
+        return [op for op in self.ops if op.kernel is not None and op.kernel.file is not None]
+
+    @property
+    def python_kernels(self) -> Sequence[ResolvedTorchOp]:
+        """The operators with a hand-written kernel in Python."""
+        return [op for op in self.ops if op.kernel is not None and op.kernel.python is not None]
 
     def has(self, feature: str) -> bool:
         """Whether the headers have a feature. LookupError for one that features.yaml lacks: a template's fault."""

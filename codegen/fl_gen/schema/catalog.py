@@ -133,7 +133,7 @@ class Catalog:
         found_runtime = attempt(self.runtime)
         found_vendor = attempt(lambda: self.vendor(vendor))
         if framework == TORCH:
-            return self._load_torch(found_runtime, found_vendor, problems)
+            return self._load_torch(vendor, found_runtime, found_vendor, problems)
         found_framework = attempt(lambda: self.framework(framework))
         if found_runtime is not None and found_vendor is not None:
             problems += cross_problems(found_vendor, found_runtime)
@@ -145,18 +145,25 @@ class Catalog:
             raise SchemaError(problems)
         return Schemas(found_runtime, found_vendor, found_framework)
 
-    def torch(self) -> TorchFramework:
-        """What there is to know about PyTorch beside the wheel itself."""
+    def torch(self, vendor: str = "") -> TorchFramework:
+        """What there is to know about PyTorch beside the wheel itself, with the rules of a vendor before the others."""
         from .torch import load_torch
 
         path = self.path(f"frameworks/{TORCH}/{FEATURES_FILE}", "framework", TORCH, self.frameworks())
-        return load_torch(path, self._ops_files(TORCH))
+        return load_torch(path, [*self._torch_rules(vendor), *self._ops_files(TORCH)])
 
-    def _load_torch(self, runtime: Runtime | None, vendor: Vendor | None, problems: list[Diagnostic]) -> Schemas:
+    def _torch_rules(self, vendor: str) -> list[Path]:
+        """The vendor's own rules for PyTorch's operators, if it has some."""
+        paths = [folder / "vendors" / vendor / "torch.yaml" for folder in self.folders] if vendor else []
+        return [path for path in paths if is_there(path)][:1]
+
+    def _load_torch(
+        self, name: str, runtime: Runtime | None, vendor: Vendor | None, problems: list[Diagnostic]
+    ) -> Schemas:
         if runtime is not None and vendor is not None:
             problems = [*problems, *cross_problems(vendor, runtime)]
         try:
-            framework = self.torch()
+            framework = self.torch(name)
         except SchemaError as error:
             raise SchemaError([*problems, *error.diagnostics]) from error
         if problems or runtime is None or vendor is None:
@@ -203,7 +210,8 @@ class Catalog:
         paths += [own] if base is None else [own, base]
         main = FEATURES_FILE if framework == TORCH else "interface.yaml"
         paths.append(self.path(f"frameworks/{framework}/{main}", "framework", framework, self.frameworks()))
-        return (*paths, *self._ops_files(framework))
+        own_rules = self._torch_rules(vendor) if framework == TORCH else []
+        return (*paths, *own_rules, *self._ops_files(framework))
 
     def path(self, relative: str, what: str, name: str, known: Iterable[str] = ()) -> Path:
         """The file of the first folder that has it. Raises UnknownSchema, with the nearest known name."""

@@ -17,6 +17,7 @@ from .location import Location
 from .paths import shown
 from .scalars import DOC, HEADER, WORD, Cxx, Int
 from .spec import Field, ListOf, MapOf, Record, validate
+from .torch_rules import TorchRules, load_rules
 from .values import Table, Text
 from .yaml_loader import load
 
@@ -43,9 +44,10 @@ class Features:
 
 @frozen
 class TorchFramework:
-    """PyTorch as fl-gen knows it, before it has seen a wheel."""
+    """PyTorch as fl-gen knows it, before it has seen a wheel. `rules` are in the order in which they count."""
 
     features: Table[Feature]
+    rules: tuple[TorchRules, ...]
     location: Location
 
     @property
@@ -78,9 +80,22 @@ FEATURES_SPEC = Record(
 
 
 def load_torch(path: str | os.PathLike[str], ops: Sequence[Path]) -> TorchFramework:
-    """The framework of a features file and the ops files. Raises SchemaError with everything that is wrong."""
+    """The framework of a features file and the ops files, of which the first counts where two say something.
+
+    Raises SchemaError with everything that is wrong.
+    """
     problems: list[Diagnostic] = []
-    features: Features = validate(FEATURES_SPEC, load(path, shown(Path(path))), "a features file")
-    if problems:
+    features: Features | None = None
+    try:
+        features = validate(FEATURES_SPEC, load(path, shown(Path(path))), "a features file")
+    except SchemaError as error:
+        problems.extend(error.diagnostics)
+    rules = []
+    for file in ops:
+        try:
+            rules.append(load_rules(file, shown(file)))
+        except SchemaError as error:
+            problems.extend(error.diagnostics)
+    if problems or features is None:
         raise SchemaError(problems)
-    return TorchFramework(features.features, features.location)
+    return TorchFramework(features.features, tuple(rules), features.location)
