@@ -25,6 +25,7 @@ EXIT_INTERRUPTED = 3
 COMMANDS = {
     "adopt": ("fl_gen.cli.adopt", "adopt", "Read a hand-written backend and hold it against a generated one."),
     "check": ("fl_gen.cli.check", "check", "Say whether the tree is what fl-gen makes now; for CI and pre-commit."),
+    "coverage": ("fl_gen.cli.coverage", "coverage", "Say what falls back in recorded runs: what to implement next."),
     "init": ("fl_gen.cli.init", "init", "Write fl-gen.yaml, which says what a repository generates."),
     "regen": ("fl_gen.cli.regen", "regen", "Regenerate all vendors of fl-gen.yaml, or none."),
     "backend": ("fl_gen.cli.backend", "backend", "Generate a vendor's backend from the schemas and its SDK."),
