@@ -15,7 +15,9 @@ from fl_gen.cli.options import (
     not_empty,
     output_option,
     policy_options,
+    require_torch,
     sdk_options,
+    torch_option,
     vendor_argument,
 )
 
@@ -28,12 +30,7 @@ if TYPE_CHECKING:
 @sdk_options
 @output_option
 @click.option("--framework", default="infinitrain", show_default=True, help="What the backend plugs into.")
-@click.option(
-    "--torch",
-    type=FOLDER,
-    metavar="PATH",
-    help="PyTorch for --framework torch: its package or site-packages. Default: that of this Python.",
-)
+@torch_option
 @click.option(
     "--require",
     multiple=True,
@@ -103,8 +100,7 @@ def backend(
         licence=_licence(licence),
         torch=torch,
     )
-    if torch is not None and framework != "torch":
-        raise click.UsageError(f"--torch goes with --framework torch, and this is --framework {framework}")
+    require_torch(framework, torch)
     config = Path(CONFIG_NAME)
     if save:
         if dry_run or build.list_outputs:

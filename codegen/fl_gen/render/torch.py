@@ -32,6 +32,8 @@ _ONCE = "backends/"
 # A file whose path contains the key is made only if the SDK has the group.
 _NEEDS_GROUP = {"{ccl}": "ccl", "csrc/distributed/": "ccl", "module_distributed": "ccl", "/distributed.py": "ccl"}
 _NEEDS_GROUP |= {"tests/test_distributed": "ccl"}
+# What is made only if there are hand-written kernels in C++.
+_NEEDS_NATIVE = ("csrc/aten/register_native.", "csrc/aten/native_kernels.")
 # A file whose path contains the key is made only if one of these operations of op libraries can be called.
 _NEEDS_ONE_OF = {"csrc/aten/library.": ("library.gemm", "library.cast")}
 # A template whose path contains this is rendered last, once for each list of operators that no other file registers:
@@ -70,7 +72,7 @@ def render_torch(
                 formatter.add(file.path, generated[file.path])
             sources[file.path] = (file.template, file.nodes)
 
-    files = torch_files(backend, trees)
+    files = torch_files(backend, torch, trees)
     render(file for file in files if _SHARD not in file.path)
     shards = fallback_shards(torch.ops, registrations(generated, torch))
     sharded = [part for file in files if _SHARD in file.path for part in _parts(file, shards)]
@@ -123,7 +125,7 @@ def torch_context(backend: Backend, torch: TorchView) -> dict[str, Any]:
     return {**context, "torch": torch}
 
 
-def torch_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
+def torch_files(backend: Backend, torch: TorchView, trees: Iterable[Path]) -> list[FileRender]:
     """Every file below generated/torch_<vendor>; one for each shard still has {shard} in its path.
 
     Raises TemplateError when two of them do not go together.
@@ -131,10 +133,9 @@ def torch_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
     names = {"vendor": backend.vendor.name.snake}
     if backend.has_group("ccl"):
         names["ccl"] = Name.of(str(backend.vendor.groups["ccl"].name)).snake
-    sdk = SdkView(backend)
     found = []
     for template in templates_of(trees):
-        if template.startswith((*_LIBRARIES, _ONCE)) or not _wanted(template, backend, sdk):
+        if template.startswith((*_LIBRARIES, _ONCE)) or not _wanted(template, backend, torch):
             continue
         path = template.removesuffix(_SUFFIX)
         for key, value in names.items():
@@ -150,7 +151,10 @@ def torch_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
     return found
 
 
-def _wanted(template: str, backend: Backend, sdk: SdkView) -> bool:
+def _wanted(template: str, backend: Backend, torch: TorchView) -> bool:
+    sdk = SdkView(backend)
+    if template.startswith(_NEEDS_NATIVE) and not torch.native:
+        return False
     if any(key in template and not backend.has_group(group) for key, group in _NEEDS_GROUP.items()):
         return False
     return not any(

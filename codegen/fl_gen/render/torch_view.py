@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from fl_gen.render.torch_kernels import CxxKernel, PythonKernel, cxx_kernel, python_kernel
 from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy
 
 
@@ -45,14 +46,14 @@ class TorchView:
         return [op for op in self.ops if op.ruled]
 
     @property
-    def native(self) -> Sequence[ResolvedTorchOp]:
-        """The operators with a hand-written kernel in C++."""
-        return [op for op in self.ops if op.kernel is not None and op.kernel.file is not None]
+    def native(self) -> Sequence[CxxKernel]:
+        """The hand-written kernels in C++, in the order of the operators."""
+        return [cxx_kernel(op) for op in self.ops if op.kernel is not None and op.kernel.file is not None]
 
     @property
-    def python_kernels(self) -> Sequence[ResolvedTorchOp]:
-        """The operators with a hand-written kernel in Python."""
-        return [op for op in self.ops if op.kernel is not None and op.kernel.python is not None]
+    def python_kernels(self) -> Sequence[PythonKernel]:
+        """The hand-written kernels in Python, in the order of the operators."""
+        return [python_kernel(op.kernel) for op in self.ops if op.kernel is not None and op.kernel.python is not None]
 
     def has(self, feature: str) -> bool:
         """Whether the headers have a feature. LookupError for one that features.yaml lacks: a template's fault."""

@@ -94,7 +94,9 @@ def _resolve(
     chosen = next((rule for rule in said if rule.strategy is not None), None)
     strategy, boxed, operation, unavailable = _strategy(op, chosen, choices)
     if kernel is not None:
-        strategy, boxed, operation, unavailable = "native", False, None, None
+        # One in Python may decline a call, which then goes where it would have gone without it.
+        boxed = boxed and kernel.python is not None
+        strategy, operation, unavailable = "native", None, None
     dtypes = kernel.dtypes if kernel is not None else chosen.dtypes if chosen is not None and operation else ()
     return ResolvedTorchOp(
         op,

@@ -45,6 +45,11 @@ def main(site: str) -> int:
                 "tags": sorted(function.tags),
                 "returns": returns,
                 "params": params,
+                "arguments": [
+                    [one.name, str(one.type), one.default, one in function.func.arguments.flat_kwarg_only]
+                    for one in function.func.arguments.flat_all
+                ],
+                "root": function.root_name,
             }
         )
     json.dump(found, sys.stdout)

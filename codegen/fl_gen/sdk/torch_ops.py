@@ -25,12 +25,22 @@ class TorchgenError(FlGenError):
 
 
 @dataclass(frozen=True)
+class Argument:
+    """An argument of an operator's schema: its type there, its default as it is written there, if it goes by name."""
+
+    name: str
+    type: str
+    default: str | None
+    by_name: bool
+
+
+@dataclass(frozen=True)
 class TorchOp:
     """One overload of an operator, as `aten::add.Tensor`.
 
     `cpu` tells whether the CPU has a kernel of it. `composite` is the kernel of PyTorch's own that serves it on every
     device before a backend's fallback is asked, None if there is none. `returns` and `params` (type, name) are the
-    exact signature that a kernel must have.
+    exact signature that a kernel must have in C++, `arguments` those of its schema. `root` names its header.
     """
 
     name: str
@@ -43,6 +53,8 @@ class TorchOp:
     tags: tuple[str, ...]
     returns: str
     params: tuple[tuple[str, str], ...]
+    arguments: tuple[Argument, ...]
+    root: str
 
     @property
     def base(self) -> str:
@@ -115,6 +127,7 @@ def _decoded(text: str) -> tuple[TorchOp, ...] | None:
                     **row,
                     "tags": tuple(row["tags"]),
                     "params": tuple((str(type_), str(name)) for type_, name in row["params"]),
+                    "arguments": tuple(Argument(*argument) for argument in row["arguments"]),
                 }
             )
             for row in rows
