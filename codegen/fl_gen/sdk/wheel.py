@@ -51,10 +51,10 @@ def find_wheel(given: Path | None, environ: Mapping[str, str] | None = None) -> 
     """
     environ = os.environ if environ is None else environ
     if given is not None:
-        return _require(given, f"--torch {shown(given)}")
+        return _require(given, "--torch")
     named = environ.get(VARIABLE)
     if named:
-        return _require(Path(named), f"{VARIABLE}={named}")
+        return _require(Path(named), VARIABLE)
     for folder, origin in _usual(environ):
         package = _package(folder)
         if package is not None:
@@ -82,7 +82,8 @@ def _require(folder: Path, what: str) -> Wheel:
     package = _package(folder)
     if package is None:
         raise NoTorch(
-            f"{what}: there is no PyTorch in it\n  = name a site-packages folder that holds torch/, or torch/ itself"
+            f"{what} {shown(folder)}: there is no PyTorch in it\n"
+            "  = name a site-packages folder that holds torch/, or torch/ itself"
         )
     return _wheel(package, what)
 

@@ -82,7 +82,7 @@ def _attempt(request: Request) -> Rendered | _Stopped:
         prepared.manifest,
         prepared.resolved.sdk.title,
         _inputs(request, prepared),
-        inputs_of(request, prepared.resolved),
+        inputs_of(request, prepared),
     )
 
 
@@ -108,8 +108,14 @@ def _inputs(request: Request, prepared: Prepared) -> Inputs:
         folders.add(folder)
         if folder == os.fspath(request.backends):
             files |= {os.path.join(folder, name) for name in names if name == "kernels.yaml"}
-    own = Inputs.of(sorted(files), sorted(folders), ())
-    return Inputs({**own.files, **sdk.files}, {**own.folders, **sdk.folders}, sdk.variables)
+    variables: tuple[str, ...] = ()
+    if prepared.torch is not None:
+        from fl_gen.workflow.torch import VARIABLES
+
+        files |= set(prepared.torch.files)
+        variables = VARIABLES
+    own = Inputs.of(sorted(files), sorted(folders), variables)
+    return Inputs({**own.files, **sdk.files}, {**own.folders, **sdk.folders}, {**own.variables, **sdk.variables})
 
 
 # -- processes ----------------------------------------------------------------------------------------------------

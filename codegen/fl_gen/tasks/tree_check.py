@@ -19,7 +19,7 @@ from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import plan_files
 from fl_gen.workflow.project import ProjectFile
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, tree_of
 
 # kind -> what it means
 KINDS = {
@@ -86,7 +86,7 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
         command = f"fl-gen regen {one.request.vendor}{project.option}"
         checks.append(_check_rendered(one, command))
     if not wanted:
-        for name in orphans(project.output, tuple(project.project.vendors)):
+        for name in orphans(project.output, project.trees, str(project.project.framework)):
             found = Finding("orphan", shown(project.output / "generated" / name))
             checks.append(VendorCheck(name, 0, (found,), (f"fl-gen regen --prune{project.option}",)))
     return TreeCheck(tuple(checks))
@@ -113,13 +113,14 @@ def check_manifests(base: Request, wanted: Sequence[str]) -> TreeCheck:
             raise ManifestError(
                 f"{shown(root / name)}: there is no {MANIFEST_NAME}\n  = fl-gen backend {name} makes one"
             )
-        if manifest.vendor != name:
+        if tree_of(manifest.vendor, manifest.framework) != name:
             place = shown(root / name / MANIFEST_NAME)
             raise ManifestError(
                 f"{place}:1:1: this is the manifest of {manifest.vendor}, in the folder of {name}\n"
                 "  = move the folder away and generate again"
             )
-        checks.append(_by_manifest(replace(base, vendor=name, framework=manifest.framework), manifest))
+        request = replace(base, vendor=manifest.vendor, framework=manifest.framework)
+        checks.append(_by_manifest(request, manifest))
     return TreeCheck(tuple(checks))
 
 
@@ -142,6 +143,12 @@ def _unknown(request: Request, manifest: Manifest) -> str | None:
         return f"it is made with overlays ({manifest.overlays[0].path}): give --schemas and --templates"
     if "licence" in manifest.inputs and request.licence is None:
         return "it is made with a licence header: give --licence"
+    if manifest.framework == "torch":
+        from fl_gen.workflow.torch import other_wheel
+
+        other = other_wheel(request, manifest.inputs.get("torch", ""))
+        if other is not None:
+            return other
     if request.sdk:
         return None
     from fl_gen.schema.catalog import Catalog
@@ -159,6 +166,8 @@ def _unknown(request: Request, manifest: Manifest) -> str | None:
 def _backend_command(request: Request) -> str:
     """The command that makes the tree of a request."""
     words = ["fl-gen", "backend", request.vendor]
+    if request.framework != "infinitrain":
+        words += ["--framework", request.framework]
     for option, values in (
         ("--sdk", request.sdk),
         ("--schemas", request.schema_dirs),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fl_gen.render.verify import Verified
     from fl_gen.schema.kernels import NativeKernel
     from fl_gen.schema.vendor import Vendor
+    from fl_gen.workflow.torch import TorchRun
 
 
 # C++ files of a backend after which clang-format begins with them, about half.
@@ -45,13 +46,14 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything in memory, nothing written: what each file will hold."""
+    """Everything in memory, nothing written: what each file will hold. `torch` is there for that framework alone."""
 
     resolved: Resolved
     files: dict[str, str]
     once: dict[str, str]
     manifest: Manifest
     verified: Verified | None = None
+    torch: TorchRun | None = None
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,9 @@ def prepare(request: Request) -> Prepared:
         style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
         with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
-            rendered, inputs = _render(request, resolved.backend, roots, compiled, formatter)
+            rendered, torch = _render(request, resolved.backend, roots, compiled, formatter)
     else:
-        rendered, inputs = _render(request, resolved.backend, roots, compiled, None)
+        rendered, torch = _render(request, resolved.backend, roots, compiled, None)
     files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
     once = rendered.once
     verified = None
@@ -159,7 +161,7 @@ def prepare(request: Request) -> Prepared:
             "schemas": _digest_files(schemas),
             "templates": _digest_templates(roots, request.framework),
             "clang-format": PINNED_VERSION if request.formatted else "none",
-            **inputs,
+            **(torch.inputs(request.formatted) if torch is not None else {}),
             **({"licence": digest(request.licence)} if request.licence is not None else {}),
         },
         files={
@@ -168,7 +170,7 @@ def prepare(request: Request) -> Prepared:
         },
         overlays=overlays,
     )
-    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified)
+    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, verified, torch)
 
 
 def _render(
@@ -177,15 +179,15 @@ def _render(
     roots: Sequence[Path],
     compiled: Path | None,
     formatter: TreeFormatter | None,
-) -> tuple[Rendered, dict[str, str]]:
-    """The files of the framework that `request` is for, and its own entries among the manifest's inputs."""
+) -> tuple[Rendered, TorchRun | None]:
+    """The files of the framework that `request` is for, and the PyTorch that they are for if it is that."""
     if request.framework == TORCH:
         from fl_gen.workflow.torch import render_request
 
         return render_request(request, backend, roots, compiled, formatter)
     from fl_gen.render.infinitrain import render_infinitrain
 
-    return render_infinitrain(backend, roots, compiled, formatter), {}
+    return render_infinitrain(backend, roots, compiled, formatter), None
 
 
 def template_roots(request: Request) -> tuple[Path, ...]:

@@ -34,7 +34,7 @@ class Request:
     @property
     def tree(self) -> str:
         """What the vendor's folders below generated/ and backends/ are called."""
-        return self.vendor if self.framework == "infinitrain" else f"{self.framework}_{self.vendor}"
+        return tree_of(self.vendor, self.framework)
 
     @property
     def generated(self) -> Path:
@@ -43,6 +43,11 @@ class Request:
     @property
     def backends(self) -> Path:
         return self.output / "backends" / self.tree
+
+
+def tree_of(vendor: str, framework: str) -> str:
+    """What the folders of a vendor for a framework are called below generated/ and backends/."""
+    return vendor if framework == "infinitrain" else f"{framework}_{vendor}"
 
 
 def is_simulated(sdk: Sequence[str]) -> bool:

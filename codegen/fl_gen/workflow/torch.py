@@ -13,7 +13,7 @@ from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.paths import shown
 from fl_gen.schema.torch import TorchFramework
 from fl_gen.schema.torch_kernels import TorchKernel, load_torch_kernels
-from fl_gen.sdk.wheel import Wheel, find_wheel
+from fl_gen.sdk.wheel import VARIABLE, NoTorch, Wheel, find_wheel
 from fl_gen.workflow.request import Request
 
 if TYPE_CHECKING:
@@ -23,13 +23,31 @@ if TYPE_CHECKING:
     from fl_gen.render.infinitrain import Rendered
     from fl_gen.resolve.model import Backend
 
+# Where a wheel is looked for depends on these.
+VARIABLES = (VARIABLE, "VIRTUAL_ENV", "PYTHONPATH")
+
 
 @dataclass(frozen=True)
 class TorchRun:
-    """The wheel that a run is for and what templates see of it."""
+    """The wheel that a run is for, what templates see of it, and the headers that it was asked about."""
 
     wheel: Wheel
     view: TorchView
+    headers: tuple[str, ...] = ()
+
+    def inputs(self, formatted: bool) -> dict[str, str]:
+        """What the manifest records beside schemas and templates."""
+        from fl_gen.render.python_format import PINNED_BLACK
+
+        return {"torch": self.wheel.release, "black": PINNED_BLACK if formatted else "none"}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of the wheel that decided about the tree, except for headers that others include."""
+        native = self.wheel.site / "torchgen" / "packaged" / "ATen" / "native"
+        headers = [Path(folder, name) for folder in self.wheel.include_dirs for name in self.headers]
+        named = [self.wheel.package / "version.py", native / "native_functions.yaml", native / "tags.yaml", *headers]
+        return tuple(str(path) for path in named if path.is_file())
 
 
 def torch_run(request: Request, backend: Backend) -> TorchRun:
@@ -46,7 +64,19 @@ def torch_run(request: Request, backend: Backend) -> TorchRun:
     features = probe_features(framework.features.values(), wheel, cache)
     kernels = listed_kernels(request)
     ops = resolve_torch_ops(read_ops(wheel, cache), framework.rules, backend.choices, kernels)
-    return TorchRun(wheel, TorchView(wheel.release, features, ops))
+    headers = sorted({header for feature in framework.features.values() for header in feature.headers})
+    return TorchRun(wheel, TorchView(wheel.release, features, ops), tuple(headers))
+
+
+def other_wheel(request: Request, release: str) -> str | None:
+    """Why the PyTorch at hand cannot make the tree that was made for `release` again; None if it can."""
+    try:
+        wheel = find_wheel(request.torch)
+    except NoTorch:
+        return f"it is made for PyTorch {release}, which is not here: set {VARIABLE}"
+    if wheel.release != release:
+        return f"it is made for PyTorch {release}, and {VARIABLE} or this Python has {wheel.release}"
+    return None
 
 
 def listed_kernels(request: Request) -> tuple[TorchKernel, ...]:
@@ -78,14 +108,10 @@ def render_request(
     roots: Sequence[Path],
     compiled: Path | None,
     formatter: TreeFormatter | None,
-) -> tuple[Rendered, dict[str, str]]:
-    """Render the package of `request`; beside it what the manifest records about PyTorch."""
-    from fl_gen.render.python_format import PINNED_BLACK
+) -> tuple[Rendered, TorchRun]:
+    """Render the package of `request`."""
     from fl_gen.render.torch import render_torch
 
     run = torch_run(request, backend)
     cache = request.cache / "format" if request.cache is not None else None
-    return render_torch(backend, run.view, roots, compiled, formatter, cache), {
-        "torch": run.wheel.release,
-        "black": PINNED_BLACK if formatter is not None else "none",
-    }
+    return render_torch(backend, run.view, roots, compiled, formatter, cache), run
