@@ -24,6 +24,7 @@ EXIT_INTERRUPTED = 3
 # command -> (module, attribute, one line of help). The help is here so that `--help` imports no command.
 COMMANDS = {
     "adopt": ("fl_gen.cli.adopt", "adopt", "Read a hand-written backend and hold it against a generated one."),
+    "align": ("fl_gen.cli.align", "align", "Hold a PyTorch model on a device against the CPU, layer by layer."),
     "check": ("fl_gen.cli.check", "check", "Say whether the tree is what fl-gen makes now; for CI and pre-commit."),
     "coverage": ("fl_gen.cli.coverage", "coverage", "Say what falls back in recorded runs: what to implement next."),
     "init": ("fl_gen.cli.init", "init", "Write fl-gen.yaml, which says what a repository generates."),

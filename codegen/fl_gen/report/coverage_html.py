@@ -23,7 +23,7 @@ def coverage_html(report: Coverage) -> str:
         el("div", [_card(model, report) for model in report.models], class_="cards"),
         _plots(report),
         _table(report),
-        styles=("page.css", "coverage.css"),
+        styles=("page.css", "plots.css"),
     )
 
 
