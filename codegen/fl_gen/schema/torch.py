@@ -79,6 +79,12 @@ FEATURES_SPEC = Record(
 )
 
 
+def load_features(path: str | os.PathLike[str], name: str | None = None) -> Features:
+    """The features of a file. Raises SchemaError with everything that is wrong with it."""
+    features: Features = validate(FEATURES_SPEC, load(path, name), "a features file")
+    return features
+
+
 def load_torch(path: str | os.PathLike[str], ops: Sequence[Path]) -> TorchFramework:
     """The framework of a features file and the ops files, of which the first counts where two say something.
 
@@ -87,7 +93,7 @@ def load_torch(path: str | os.PathLike[str], ops: Sequence[Path]) -> TorchFramew
     problems: list[Diagnostic] = []
     features: Features | None = None
     try:
-        features = validate(FEATURES_SPEC, load(path, shown(Path(path))), "a features file")
+        features = load_features(path, shown(Path(path)))
     except SchemaError as error:
         problems.extend(error.diagnostics)
     rules = []
