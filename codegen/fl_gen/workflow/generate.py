@@ -145,7 +145,13 @@ def prepare(request: Request) -> Prepared:
         from fl_gen.render.verify import Sources, verify
 
         sources = Sources(rendered.sources, tuple(root / request.framework for root in roots), request.generated)
-        verified = verify(files, resolved.backend, sources, resolved.sdk.include_dirs, resolved.sdk.memory)
+        sdk = resolved.sdk
+        if torch is not None:
+            from fl_gen.render.verify_torch import verify_torch
+
+            verified = verify_torch(files, resolved.backend, sources, torch.wheel, sdk.include_dirs, sdk.memory)
+        else:
+            verified = verify(files, resolved.backend, sources, sdk.include_dirs, sdk.memory)
     manifest = Manifest(
         generator=__version__,
         vendor=request.vendor,
