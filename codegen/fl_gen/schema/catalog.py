@@ -105,6 +105,11 @@ class Catalog:
 
     def framework(self, name: str) -> Framework:
         """A framework by name: its interface and all its ops, checked against each other."""
+        if name == TORCH:
+            raise UnknownSchema(
+                "torch has no interface.yaml: what it asks of a backend is in the headers of its wheel\n"
+                "  = fl-gen backend VENDOR --framework torch --verify holds generated code against them"
+            )
         if name not in self._frameworks:
             path = self.path(f"frameworks/{name}/interface.yaml", "framework", name, self.frameworks())
             problems: list[Diagnostic] = []

@@ -149,7 +149,8 @@ def prepare(request: Request) -> Prepared:
         if torch is not None:
             from fl_gen.render.verify_torch import verify_torch
 
-            verified = verify_torch(files, resolved.backend, sources, torch.wheel, sdk.include_dirs, sdk.memory)
+            kept = request.cache / "torch" if request.cache is not None else None
+            verified = verify_torch(files, resolved.backend, sources, torch.wheel, sdk.include_dirs, sdk.memory, kept)
         else:
             verified = verify(files, resolved.backend, sources, sdk.include_dirs, sdk.memory)
     manifest = Manifest(
