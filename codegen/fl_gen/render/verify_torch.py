@@ -20,6 +20,7 @@ from fl_gen.resolve.model import Backend
 from fl_gen.schema.errors import Diagnostic
 from fl_gen.sdk import clang
 from fl_gen.sdk.identity import library_identity, text_digest
+from fl_gen.sdk.items import SdkError
 from fl_gen.sdk.wheel import Wheel
 from fl_gen.sdk.wheel_probe import cxx_shims
 
@@ -85,11 +86,8 @@ def _precompiled(
     identity = (wheel.package / "version.py").read_text(encoding="utf-8", errors="replace")
     key = text_digest("\0".join([prefix.decode(), *shared, identity, library_identity()]))
     kept = cache / f"{key}.pch" if cache is not None else None
-    if kept is not None and kept.is_file():
-        # What it was made of may have changed since; then it is refused as a whole.
-        unit = clang.parse("/__fl_gen_verify__/empty.cc", b"", ["-include-pch", str(kept), *shared], files)
-        if not unit.errors:
-            return str(kept)
+    if kept is not None and _holds(kept, shared, files):
+        return str(kept)
     made = folder / "torch.pch"
     parsed = clang.parse(_PREFIX, prefix, ["-x", "c++-header", _INSTANTIATE, *shared], files, precompile=True)
     if parsed.errors:
@@ -109,6 +107,17 @@ def _precompiled(
             for old in sorted(kept.parent.glob("*.pch"), key=lambda path: path.stat().st_mtime_ns)[:-_MOST_KEPT]:
                 old.unlink()
     return str(made)
+
+
+def _holds(kept: Path, shared: Sequence[str], files: Mapping[str, str]) -> bool:
+    """Whether a precompiled header is there, whole, and made of headers that have not changed since."""
+    if not kept.is_file():
+        return False
+    try:
+        unit = clang.parse("/__fl_gen_verify__/empty.cc", b"", ["-include-pch", str(kept), *shared], files)
+    except SdkError:  # libclang gives up on what is none
+        return False
+    return not unit.errors
 
 
 def _prefix(texts: Iterable[str], of_sdk: set[str]) -> bytes:
