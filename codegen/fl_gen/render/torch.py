@@ -17,7 +17,6 @@ from fl_gen.render.environment import FileRender, TemplateError, environment_for
 from fl_gen.render.formatter import TreeFormatter
 from fl_gen.render.infinitrain import OUTPUT_NAME, Rendered, base_context, mark, require_apart, templates_of
 from fl_gen.render.python_format import format_python
-from fl_gen.render.sdk_view import SdkView
 from fl_gen.render.torch_view import TorchView
 from fl_gen.resolve.model import Backend
 from fl_gen.resolve.torch_ops import fallback_shards
@@ -34,7 +33,9 @@ _NEEDS_GROUP = {"{ccl}": "ccl", "csrc/distributed/": "ccl", "module_distributed"
 _NEEDS_GROUP |= {"tests/test_distributed": "ccl"}
 # What is made only if there are hand-written kernels in C++.
 _NEEDS_NATIVE = ("csrc/aten/register_native.", "csrc/aten/native_kernels.")
-# A file whose path contains the key is made only if one of these operations of op libraries can be called.
+# What is made only if an operator has a kernel for the device at all.
+_NEEDS_KERNELS = ("tests/test_kernels.",)
+# A file whose path contains the key is made only if one of these operations of op libraries serves an operator.
 _NEEDS_ONE_OF = {"csrc/aten/library.": ("library.gemm", "library.cast")}
 # A template whose path contains this is rendered last, once for each list of operators that no other file registers:
 # `shard` is the list, `number` its number.
@@ -152,13 +153,14 @@ def torch_files(backend: Backend, torch: TorchView, trees: Iterable[Path]) -> li
 
 
 def _wanted(template: str, backend: Backend, torch: TorchView) -> bool:
-    sdk = SdkView(backend)
+    if template.startswith(_NEEDS_KERNELS) and not torch.kernels:
+        return False
     if template.startswith(_NEEDS_NATIVE) and not torch.native:
         return False
     if any(key in template and not backend.has_group(group) for key, group in _NEEDS_GROUP.items()):
         return False
     return not any(
-        key in template and not any(sdk.has(operation) for operation in operations)
+        key in template and not any(torch.library(operation) for operation in operations)
         for key, operations in _NEEDS_ONE_OF.items()
     )
 

@@ -40,10 +40,14 @@ class TorchView:
         """Where an operator comes from, None when this PyTorch lacks it."""
         return self._by_name[name].strategy if name in self._by_name else None
 
+    def library(self, operation: str) -> Sequence[ResolvedTorchOp]:
+        """The operators that an operation of the vendor's library serves, none when a rule says otherwise."""
+        return [op for op in self.ops if op.operation == operation]
+
     @property
-    def ruled(self) -> Sequence[ResolvedTorchOp]:
-        """The operators about which a rule or a hand-written kernel says something."""
-        return [op for op in self.ops if op.ruled]
+    def kernels(self) -> Sequence[ResolvedTorchOp]:
+        """The operators with a kernel for the device, hand-written or of the vendor's library."""
+        return [op for op in self.ops if op.strategy in ("native", "library")]
 
     @property
     def native(self) -> Sequence[CxxKernel]:

@@ -33,6 +33,7 @@ def torch_summary(run: TorchRun) -> list[str]:
         names = [op.name for op in view.ops if op.strategy == strategy]
         if names:
             lines.append(f"         {strategy}: {', '.join(names[:_MANY])}{', …' if len(names) > _MANY else ''}")
+    lines += [f"         {op.name}: {op.note}" for op in view.kernels if op.note is not None]
     lines += [f"         {op.name} falls back: {op.unavailable}" for op in view.ops if op.unavailable is not None]
     return lines
 

@@ -47,9 +47,9 @@ class ResolvedTorchOp:
         return self.op.name
 
     @property
-    def ruled(self) -> bool:
-        """Whether a rule or a kernel says anything about it."""
-        return bool(self.kernel or self.operation or self.dtypes or self.tolerance or self.note)
+    def kind(self) -> str:
+        """What statistics call the way in which it runs."""
+        return "python" if self.kernel is not None and self.kernel.python is not None else str(self.strategy)
 
 
 def resolve_torch_ops(

@@ -67,6 +67,8 @@ class Rule:
             if self.operation is None:
                 raise ModelError("strategy: library needs 'operation', the entry of runtime.yaml that it calls")
             raise ModelError("'operation' goes with strategy: library", "operation")
+        if self.dtypes and self.strategy != "library":
+            raise ModelError("'dtypes' goes with strategy: library", "dtypes", "kernels.yaml has those of native ones")
 
 
 @frozen
@@ -132,7 +134,9 @@ _TOLERANCE = Record(
 _SAID = {
     "strategy": Field(Choice(STRATEGIES), "where the kernel comes from, if not by PyTorch's own rules", None),
     "operation": Field(OPERATION_REF, "with strategy: library, the operation of runtime.yaml that does it", None),
-    "dtypes": Field(ListOf(Choice(DTYPES), at_least=1, unique=True), "dtypes of the strategy; others fall back", ()),
+    "dtypes": Field(
+        ListOf(Choice(DTYPES), at_least=1, unique=True), "dtypes that the library is called for; others fall back", ()
+    ),
     "tolerance": Field(MapOf(Choice(DTYPES), _TOLERANCE, at_least=1), "against the CPU, by dtype", None),
     "note": Field(DOC, "what is surprising about it", None),
 }

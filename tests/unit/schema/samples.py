@@ -257,7 +257,6 @@ categories:
     doc: Operators on lists.
     match: ["aten::_foreach_*"]
     strategy: fallback
-    dtypes: [float32, int64]
 ops:
   aten::mm:
     strategy: library
