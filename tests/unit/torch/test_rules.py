@@ -175,6 +175,8 @@ def test_an_optional_operator_may_be_absent(ops: tuple[TorchOp, ...], tmp_path: 
 
 
 def test_strategy_and_operation_go_together(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="'dtypes' goes with strategy: library"):
+        rules(tmp_path, "ops:\n  aten::mm: {strategy: fallback, dtypes: [float32]}\n")
     with pytest.raises(SchemaError, match="strategy: library needs 'operation'"):
         rules(tmp_path, "ops:\n  aten::mm: {strategy: library}\n")
     with pytest.raises(SchemaError, match="'operation' goes with strategy: library"):
