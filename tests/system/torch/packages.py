@@ -22,8 +22,7 @@ import pytest
 from fl_gen.output.policy import Policy
 from fl_gen.workflow.generate import generate
 from fl_gen.workflow.request import Request
-
-from ..building import BUILD, CACHE, Variant, environment, lock, run, sim_sdk, succeed, tool
+from system.building import BUILD, CACHE, Variant, environment, lock, run, sim_sdk, succeed, tool
 
 # Two and not one, so that a wrong device shows.
 DEVICES = "2"
@@ -92,9 +91,7 @@ def package(vendor: str = "mlu") -> Package:
     variant = Variant(vendor)
     sdk, out = sim_sdk(variant), BUILD / f"torch-{vendor}"
     with lock(f"torch-{vendor}"):
-        request = Request(
-            vendor=vendor, sdk=("sim",), output=out / "tree", cache=CACHE, framework="torch", torch=torch
-        )
+        request = Request(vendor=vendor, sdk=("sim",), output=out / "tree", cache=CACHE, framework="torch", torch=torch)
         generate(request, Policy.OVERWRITE)
         source, build = out / "tree" / "generated" / f"torch_{vendor}", out / "build"
         settings = _settings(vendor, sdk, torch, python)
