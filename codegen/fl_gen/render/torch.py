@@ -120,10 +120,11 @@ def _twice(name: str, paths: Sequence[str], torch: TorchView) -> None:
 
 
 def torch_context(backend: Backend, torch: TorchView) -> dict[str, Any]:
-    """What every template sees."""
+    """What every template sees. `v` is the name of the device type, which is the vendor's if PyTorch allows that."""
     context = base_context(backend)
     del context["fw"], context["ops"]
-    return {**context, "torch": torch}
+    tree = f"{FRAMEWORK}_{backend.vendor.name.snake}"
+    return {**context, "v": torch.device, "torch": torch, "tree": tree}
 
 
 def torch_files(backend: Backend, torch: TorchView, trees: Iterable[Path]) -> list[FileRender]:
@@ -131,7 +132,7 @@ def torch_files(backend: Backend, torch: TorchView, trees: Iterable[Path]) -> li
 
     Raises TemplateError when two of them do not go together.
     """
-    names = {"vendor": backend.vendor.name.snake}
+    names = {"vendor": torch.device.snake}
     if backend.has_group("ccl"):
         names["ccl"] = Name.of(str(backend.vendor.groups["ccl"].name)).snake
     found = []

@@ -8,17 +8,19 @@ from functools import cached_property
 
 from fl_gen.render.torch_kernels import CxxKernel, PythonKernel, cxx_kernel, python_kernel
 from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy
+from fl_gen.schema.name import Name
 
 
 @dataclass(frozen=True)
 class TorchView:
     """The PyTorch that the tree is made for.
 
-    `version` is its release, without what a build appends. `features` says of each feature of features.yaml whether the
-    headers have it. `ops` are all its operators, in its own order.
+    `version` is its release, without what a build appends; `device` is what the device type is called in it. `features`
+    says of each feature of features.yaml whether the headers have it. `ops` are all its operators, in its own order.
     """
 
     version: str
+    device: Name
     features: Mapping[str, bool]
     ops: Sequence[ResolvedTorchOp] = ()
 

@@ -77,7 +77,7 @@ def _steps(request: Request, outcome: Outcome) -> list[str]:
         return next_steps(request, outcome.prepared.resolved)
     from fl_gen.report.torch_text import torch_steps
 
-    return torch_steps(request, outcome.prepared.resolved)
+    return torch_steps(request, outcome.prepared.resolved, outcome.prepared.torch)
 
 
 def sdk_line(resolved: Resolved) -> str:

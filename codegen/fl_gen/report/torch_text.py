@@ -38,7 +38,7 @@ def torch_summary(run: TorchRun) -> list[str]:
     return lines
 
 
-def torch_steps(request: Request, resolved: Resolved) -> list[str]:
+def torch_steps(request: Request, resolved: Resolved, run: TorchRun) -> list[str]:
     """Commands to go on with, each as it has to be typed for this request."""
     folder = shlex.quote(shown(request.generated))
     vendor = request.vendor
@@ -47,7 +47,7 @@ def torch_steps(request: Request, resolved: Resolved) -> list[str]:
         "next",
         *terminal.sdk_steps(request, resolved),
         f"  pip install --no-build-isolation {folder}    # needs scikit-build-core, cmake and ninja",
-        f"  python -c 'import torch; print(torch.ones(3, device=\"{vendor}\"))'",
+        f"  python -c 'import torch; print(torch.ones(3, device=\"{run.view.device.snake}\"))'",
         f"  pytest {folder}/tests",
         f"  {kernel}    # the first kernel of your own",
     ]

@@ -14,12 +14,39 @@ from pathlib import Path
 from .errors import Diagnostic, SchemaError
 from .frozen import frozen
 from .location import Location
+from .name import Name
 from .paths import shown
 from .scalars import DOC, HEADER, WORD, Cxx, Int
 from .spec import Field, ListOf, MapOf, Record, validate
 from .torch_rules import TorchRules, load_rules
 from .values import Table, Text
 from .yaml_loader import load
+
+# Device types that PyTorch gives to others: it refuses some of them as names, and finds its own behind the rest.
+IN_TREE = frozenset(
+    {
+        "cpu",
+        "cuda",
+        "mkldnn",
+        "opengl",
+        "opencl",
+        "ideep",
+        "hip",
+        "ve",
+        "fpga",
+        "maia",
+        "xla",
+        "lazy",
+        "vulkan",
+        "mps",
+        "meta",
+        "hpu",
+        "ipu",
+        "xpu",
+        "mtia",
+        "privateuseone",
+    }
+)
 
 
 @frozen
@@ -54,6 +81,15 @@ class TorchFramework:
     def name(self) -> str:
         """As fl-gen spells it."""
         return "torch"
+
+    def device(self, vendor: Name) -> Name:
+        """What PyTorch's device type is called. Raises SchemaError for a name that PyTorch has given away."""
+        said = next(((rule.device, rule.location) for rule in self.rules if rule.device is not None), None)
+        device, place = said if said is not None else (vendor, self.location)
+        if device.snake in IN_TREE:
+            hint = f"write device: NAME into vendors/{vendor.snake}/torch.yaml"
+            raise SchemaError([Diagnostic(place, f"PyTorch has a device type {device.snake} of its own", hint)])
+        return device
 
 
 _FEATURE = Record(

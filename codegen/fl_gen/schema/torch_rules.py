@@ -13,7 +13,8 @@ from typing import Literal
 
 from .frozen import frozen
 from .location import Location
-from .scalars import DOC, OPERATION_REF, WORD, Bool, Choice, Int, Positive, Str
+from .name import Name
+from .scalars import DOC, NAME, OPERATION_REF, WORD, Bool, Choice, Int, Positive, Str
 from .spec import Field, ListOf, MapOf, Record, validate
 from .values import ModelError, Ref, Table
 from .yaml_loader import load
@@ -85,8 +86,9 @@ class Category:
 
 @frozen
 class TorchRules:
-    """A whole file."""
+    """A whole file. `device` is what PyTorch's device type is called where it cannot be called like the vendor."""
 
+    device: Name | None
     categories: Table[Category]
     ops: Table[Rule]
     version: int
@@ -161,6 +163,7 @@ SPEC = Record(
     TorchRules,
     {
         "schema": Field(Int(1, 1), "version of this format", name="version"),
+        "device": Field(NAME, "the name of PyTorch's device type, if it cannot be the vendor's", None),
         "categories": Field(MapOf(WORD, _CATEGORY), "rules for many operators, by name", Table({}, Location("", 1, 1))),
         "ops": Field(MapOf(OP_NAME, _RULE), "rules for single operators", Table({}, Location("", 1, 1))),
     },

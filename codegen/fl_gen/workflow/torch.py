@@ -59,13 +59,14 @@ def torch_run(request: Request, backend: Backend) -> TorchRun:
     from fl_gen.sdk.wheel_probe import probe_features
 
     framework: TorchFramework = backend.framework
+    device = framework.device(backend.vendor.name)
     wheel = find_wheel(request.torch)
     cache = request.cache / "torch" if request.cache is not None else None
     features = probe_features(framework.features.values(), wheel, cache)
     kernels = listed_kernels(request)
     ops = resolve_torch_ops(read_ops(wheel, cache), framework.rules, backend.choices, kernels)
     headers = sorted({header for feature in framework.features.values() for header in feature.headers})
-    return TorchRun(wheel, TorchView(wheel.release, features, ops), tuple(headers))
+    return TorchRun(wheel, TorchView(wheel.release, device, features, ops), tuple(headers))
 
 
 def other_wheel(request: Request, release: str) -> str | None:

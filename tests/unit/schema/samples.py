@@ -248,6 +248,7 @@ features:
 
 TORCH_OPS = """\
 schema: 1
+device: chip_two
 categories:
   random:
     doc: Operators that draw random numbers.

@@ -235,3 +235,18 @@ def test_an_entry_is_added_and_every_other_byte_stays() -> None:
     )
     with pytest.raises(SchemaError, match="must be 1, not 2"):
         with_torch_entry("schema: 2\nkernels: []\n", "kernels.yaml", entry)
+
+
+def test_a_device_type_that_pytorch_has_itself_needs_another_name(tmp_path: Path) -> None:
+    from fl_gen.schema.catalog import Catalog
+    from fl_gen.schema.name import Name
+
+    assert Catalog().torch("xpu").device(Name.of("xpu")).snake == "kunlun"
+    assert Catalog().torch("mlu").device(Name.of("mlu")).snake == "mlu"
+    with pytest.raises(SchemaError, match="PyTorch has a device type xpu of its own"):
+        Catalog().torch("mlu").device(Name.of("xpu"))
+    own = tmp_path / "vendors" / "mlu" / "torch.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("schema: 1\ndevice: cuda\n")
+    with pytest.raises(SchemaError, match=r"torch\.yaml:1:1: PyTorch has a device type cuda of its own"):
+        Catalog([tmp_path]).torch("mlu").device(Name.of("mlu"))
