@@ -16,9 +16,12 @@ from .packages import Package, failures
 FILES = {
     "test_compile.py": 120,
     "test_data.py": 60,
+    "test_distributed.py": 240,
     "test_fallback.py": 180,
     "test_import.py": 180,
+    "test_kernels.py": 120,
     "test_memory.py": 60,
+    "test_ops.py": 120,
     "test_profiler.py": 60,
     "test_random.py": 60,
     "test_registry.py": 90,
@@ -26,6 +29,8 @@ FILES = {
     "test_streams.py": 60,
     "test_training.py": 120,
 }
+# The only reason to skip a test where there are two devices.
+ALLOWED = "PyTorch drops the imaginary part with a warning"
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -38,13 +43,12 @@ def test_generated_tests_pass(mlu: Package, name: str, tmp_path: Path) -> None:
     )
     assert result.returncode == 0, "\n".join(failures(result.stdout)) + result.stdout[-6000:] + result.stderr[-2000:]
     assert " passed" in result.stdout
-    assert "skipped" not in result.stdout
+    skipped = [line for line in result.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert [line for line in skipped if ALLOWED not in line] == []
 
 
-def test_every_generated_test_file_is_run_here_or_elsewhere(mlu: Package) -> None:
-    there = {path.name for path in mlu.tests.glob("test_*.py")}
-    elsewhere = {path for path in there if "distributed" in path or "operators" in path}
-    assert there - elsewhere == set(FILES)
+def test_every_generated_test_file_is_run(mlu: Package) -> None:
+    assert {path.name for path in mlu.tests.glob("test_*.py")} == set(FILES)
 
 
 def test_generated_tests_notice_a_wrong_result(mlu: Package, tmp_path: Path) -> None:
