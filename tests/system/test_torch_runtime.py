@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from .building import Variant, environment, run
-from .torch_runtime import Fault, Program, fault_ids, mutant, program
+from .torch_runtime import LACKS, Fault, Program, fault_ids, mutant, program
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +140,11 @@ def test_threads_do_not_race() -> None:
     result = _run(built.path, "--operations=2000", *THREAD_TESTS, prefix=("setarch", platform.machine(), "-R"))
     _check(result)
     assert "ThreadSanitizer" not in result.stderr
+
+
+@pytest.mark.parametrize("lacks", sorted(LACKS))
+def test_an_sdk_that_lacks_much_is_served_by_other_means(lacks: str) -> None:
+    _check(_run(program(PLAIN, lacks).path, "--operations=1000"))
 
 
 @pytest.mark.parametrize("fault", fault_ids(FAULTS))

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fl_gen.output.policy import Policy
+from fl_gen.schema.paths import data_dir
 from fl_gen.sdk.wheel import NoTorch, Wheel, find_wheel
 from fl_gen.workflow.generate import generate
 from fl_gen.workflow.request import Request
@@ -20,6 +22,19 @@ from fl_gen.workflow.request import Request
 from .building import BUILD, CACHE, Variant, lock, missing, sim_sdk, succeed, tool
 
 TEST = "allocator_stream_test"
+# What SDKs may lack: each is a way for generated code to do the same by other means.
+LACKS = {
+    "events": (
+        *("device.get", "device.synchronize", "device.name", "stream.create_with_priority", "stream.priority_range"),
+        *("stream.query", "stream.wait_event", "event.create", "event.create_with_flags", "event.destroy"),
+        *("event.record", "event.synchronize", "event.query", "event.elapsed_time", "memory.copy_async"),
+        *("memory.set_async", "memory.info", "memory.alloc_host"),
+    ),
+    "queries": (
+        *("device.synchronize", "stream.query", "stream.wait_event", "event.create_with_flags", "event.query"),
+        *("event.elapsed_time", "memory.set_async"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -52,22 +67,40 @@ def wheel() -> Wheel:
         raise
 
 
-def torch_tree(vendor: str) -> Path:
-    """The sources of the generated package of `vendor`, rendered now: its folder csrc."""
+def torch_tree(vendor: str, lacks: str = "") -> Path:
+    """The sources of the generated package of `vendor`, rendered now: its folder csrc. `lacks` is a key of LACKS."""
     tool("clang-format")
-    folder = BUILD / f"torch-tree-{vendor}"
+    folder = BUILD / "-".join(part for part in ("torch-tree", vendor, lacks) if part)
     with lock(folder.name):
         request = Request(
-            vendor=vendor, sdk=("sim",), output=folder, cache=CACHE, framework="torch", torch=wheel().package
+            vendor=vendor,
+            sdk=("sim",),
+            output=folder,
+            cache=CACHE,
+            framework="torch",
+            torch=wheel().package,
+            schema_dirs=(_without(vendor, LACKS[lacks], folder / "schemas"),) if lacks else (),
         )
         generate(request, Policy.OVERWRITE)
     return folder / "generated" / f"torch_{vendor}" / "csrc"
 
 
-def program(variant: Variant) -> Program:
-    """The test program of `variant`, built."""
-    csrc, sdk = torch_tree(variant.vendor), sim_sdk(variant)
-    folder = BUILD / f"torch-runtime-{variant.key}"
+def _without(vendor: str, operations: Sequence[str], folder: Path) -> Path:
+    """A schema folder with the vendor's file, in which nothing does `operations`."""
+    path = data_dir() / "schemas" / "vendors" / vendor / "vendor.yaml"
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for operation in operations:
+        del data["bindings"][operation]
+    target = folder / "vendors" / vendor / "vendor.yaml"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    return folder
+
+
+def program(variant: Variant, lacks: str = "") -> Program:
+    """The test program of `variant`, built. `lacks` is a key of LACKS: what the SDK is taken not to have."""
+    csrc, sdk = torch_tree(variant.vendor, lacks), sim_sdk(variant)
+    folder = BUILD / "-".join(part for part in ("torch-runtime", variant.key, lacks) if part)
     sources = [*sorted((csrc / "runtime").glob("*.cc")), csrc / "tests" / f"{TEST}.cc"]
     with lock(folder.name):
         path = _build(folder, variant, sdk, csrc, sources)
