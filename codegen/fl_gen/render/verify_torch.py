@@ -61,7 +61,9 @@ def verify_torch(
     arguments = [*_FLAGS, "-I", f"{TREE}/csrc", *_system(include_dirs), *shared[len(_FLAGS) :]]
     of_sdk = {name for group in backend.vendor.groups.values() for name in group.headers}
     of_sdk |= {PurePosixPath(path).name for path in memory}
-    prefix = _prefix([text for path, text in files.items() if path in units or path.endswith(".h")], of_sdk)
+    prefix = _prefix(
+        [text for path, text in files.items() if path in units or path.endswith(".h")], of_sdk, wheel.include_dirs
+    )
     with tempfile.TemporaryDirectory(prefix="fl-gen-") as folder:
         precompiled = _precompiled(prefix, shared, shims.files, wheel, cache, Path(folder))
         problems: dict[tuple[str, int, int, str], Diagnostic] = {}
@@ -120,8 +122,19 @@ def _holds(kept: Path, shared: Sequence[str], files: Mapping[str, str]) -> bool:
     return not unit.errors
 
 
-def _prefix(texts: Iterable[str], of_sdk: set[str]) -> bytes:
-    """What the units share: all headers that they include by <>, except for the SDK's."""
+def _prefix(texts: Iterable[str], of_sdk: set[str], folders: Sequence[str]) -> bytes:
+    """What the units share: all headers that they include by <>, except for the SDK's and those to be read once only."""
     names = {name for text in texts for name in _INCLUDE.findall(text)} - of_sdk
+    names = {name for name in names if _guarded(name, folders)}
     ordered = sorted(names, key=lambda name: (not name.startswith("torch/csrc/"), name))  # Python.h wants to be first
     return "".join(f"#if __has_include(<{name}>)\n#include <{name}>\n#endif\n" for name in ordered).encode()
+
+
+def _guarded(name: str, folders: Sequence[str]) -> bool:
+    """Whether a header may be included again by a unit. Some of PyTorch's have no guard in some releases."""
+    for folder in folders:
+        path = Path(folder, name)
+        if path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            return "#pragma once" in text or re.search(r"^#ifndef \w+\s*\n#define ", text, re.MULTILINE) is not None
+    return True  # of the C++ library or Python
