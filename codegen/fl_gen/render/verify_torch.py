@@ -123,7 +123,7 @@ def _holds(kept: Path, shared: Sequence[str], files: Mapping[str, str]) -> bool:
 
 
 def _prefix(texts: Iterable[str], of_sdk: set[str], folders: Sequence[str]) -> bytes:
-    """What the units share: all headers that they include by <>, except for the SDK's and those to be read once only."""
+    """What the units share: all headers that they include by <>, without the SDK's and those to be read once only."""
     names = {name for text in texts for name in _INCLUDE.findall(text)} - of_sdk
     names = {name for name in names if _guarded(name, folders)}
     ordered = sorted(names, key=lambda name: (not name.startswith("torch/csrc/"), name))  # Python.h wants to be first

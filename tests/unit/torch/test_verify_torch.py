@@ -91,3 +91,9 @@ def test_precompiled_headers_are_kept_until_one_changes(
     kept.write_bytes(b"not a precompiled header")
     header.write_text(TENSOR)
     assert check(GOOD, small_wheel, tmp_path, tmp_path / "cache").units == 1
+
+
+def test_a_header_without_a_guard_is_left_to_its_unit(make_wheel: MakeWheel, tmp_path: Path) -> None:
+    bare = TENSOR.replace("#pragma once\n", "")
+    wheel = find_wheel(make_wheel({"ATen/core/Tensor.h": bare}), {})
+    assert check(GOOD, wheel, tmp_path).units == 1
