@@ -103,7 +103,7 @@ def test_files_read_like_their_kind(vendor: str) -> None:
             found += [f"{shown}:{number}: names {word}" for word in others if word in words]
         if path.suffix == ".py":
             ast.parse(text, str(shown))
-        if path.suffix in (".cc", ".h") and len(text.splitlines()) > 400:
+        if path.suffix in (".cc", ".h") and len(text.splitlines()) > 600:  # at 80 columns
             found.append(f"{shown}: {len(text.splitlines())} lines")
     assert found == []
 
