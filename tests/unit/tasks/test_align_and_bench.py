@@ -253,6 +253,7 @@ def test_distances_of_tensors() -> None:
     assert (told["mismatched"], told["nan"], told["max_abs"], told["worst"]["index"]) == (2, [1, 0], None, [1])
     told = compare(torch.tensor([float("nan"), float("inf")]), torch.tensor([float("nan"), float("inf")]), None, None)
     assert (told["equal"], told["max_abs"]) == (True, 0.0)
+    assert compare(torch.tensor([1.0]), torch.tensor([0.0]), None, None)["max_rel"] is None
     assert not compare(torch.zeros(2, 1), torch.zeros(2), None, None)["equal"]
     assert compare(torch.zeros(0), torch.zeros(0), None, None)["equal"]
     low, high = torch.tensor([-1.5e308], dtype=torch.float64), torch.tensor([1.5e308], dtype=torch.float64)

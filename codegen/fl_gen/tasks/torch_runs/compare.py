@@ -68,11 +68,11 @@ def compare(found: torch.Tensor, wanted: torch.Tensor, rtol: float | None, atol:
     size = right.abs()
     wrong = ~same & ~(error <= limits[1] + limits[0] * size)  # an error that is not a number is wrong as well
     ratio = torch.where(error == 0, error, error / size)
-    result["max_abs"] = finite(float(error.nan_to_num(nan=math.inf).max()))
-    result["max_rel"] = finite(float(ratio.nan_to_num(nan=math.inf).max()))
+    result["max_abs"] = finite(_worst(error))
+    result["max_rel"] = finite(_worst(ratio))
     result["mismatched"] = int(wrong.sum())
     result["equal"] = result["mismatched"] == 0
-    place = int(torch.where(wrong, error.nan_to_num(nan=math.inf) + 1, error.nan_to_num(nan=0.0)).argmax())
+    place = int(torch.where(wrong, _known(error) + 1, torch.where(error.isnan(), 0.0, error)).argmax())
     index = [int(part) for part in torch.unravel_index(torch.tensor(place), wanted.shape)][:_KEPT_INDEX]
     values = [str(found.flatten()[place].item()), str(wanted.flatten()[place].item())]
     result["worst"] = {"index": index, "found": values[0], "wanted": values[1]}
@@ -99,6 +99,15 @@ def _ordered(tensor: torch.Tensor, integer: torch.dtype) -> torch.Tensor:
     bits = tensor.view(integer).to(torch.int64)
     lowest = -(2 ** (torch.iinfo(integer).bits - 1))
     return torch.where(bits < 0, lowest - bits, bits)
+
+
+def _known(error: torch.Tensor) -> torch.Tensor:
+    """`error` with infinity for what is not a number."""
+    return torch.where(error.isnan(), math.inf, error)
+
+
+def _worst(error: torch.Tensor) -> float:
+    return float(_known(error).max())
 
 
 def finite(value: float) -> float | None:
