@@ -40,7 +40,10 @@ stamp=.venv/.fl-gen-$what
 if [ ! -f "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
     echo "setting up .venv for '$what'"
     [ -x .venv/bin/python ] || "$python" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$what]"
+    extras=$what
+    # PyTorch is big, and only the tests need it. Without it those of the framework torch are skipped.
+    [ "$what" = test ] && extras=test,torch
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extras]"
     touch "$stamp"
 fi
 
@@ -54,5 +57,13 @@ if [ "$what" = test ]; then
             touch "$folder/.complete" ||
             echo "tools/setup.sh: the tests with $wheel will be skipped" >&2
     done
+    # The oldest PyTorch that generated packages are compiled and linked against, without what it would run with.
+    folder=build/torch/2.6.0
+    if [ ! -f "$folder/.complete" ]; then
+        rm -rf "$folder"
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target "$folder" torch==2.6.0 &&
+            touch "$folder/.complete" ||
+            echo "tools/setup.sh: the tests with torch==2.6.0 will be skipped" >&2
+    fi
     .venv/bin/python tools/real_headers.py || echo "tools/setup.sh: the tests against real headers will be skipped" >&2
 fi

@@ -16,7 +16,9 @@ from fl_gen.cli.options import (
     not_empty,
     output_option,
     policy_options,
+    require_torch,
     sdk_options,
+    torch_option,
     vendor_argument,
 )
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 @sdk_options
 @output_option
 @click.option("--framework", default="infinitrain", show_default=True, help="What the backend plugs into.")
+@torch_option
 @click.option(
     "--require",
     multiple=True,
@@ -58,6 +61,7 @@ def backend(
     no_cache: bool,
     output: Path,
     framework: str,
+    torch: Path | None,
     require: tuple[str, ...],
     template_dirs: tuple[Path, ...],
     verify: bool,
@@ -101,7 +105,9 @@ def backend(
         formatted=not no_format,
         verify=verify,
         licence=_licence(licence),
+        torch=torch,
     )
+    require_torch(framework, torch)
     config = Path(CONFIG_NAME)
     project = None if no_config else find_project(None)
     if project is not None:

@@ -24,7 +24,10 @@ EXIT_INTERRUPTED = 3
 # command -> (module, attribute, one line of help). The help is here so that `--help` imports no command.
 COMMANDS = {
     "adopt": ("fl_gen.cli.adopt", "adopt", "Read a hand-written backend and hold it against a generated one."),
+    "align": ("fl_gen.cli.align", "align", "Hold a PyTorch model on a device against the CPU, layer by layer."),
+    "bench": ("fl_gen.cli.bench", "bench", "Measure PyTorch models on a device beside the CPU."),
     "check": ("fl_gen.cli.check", "check", "Say whether the tree is what fl-gen makes now; for CI and pre-commit."),
+    "coverage": ("fl_gen.cli.coverage", "coverage", "Say what falls back in recorded runs: what to implement next."),
     "init": ("fl_gen.cli.init", "init", "Write fl-gen.yaml, which says what a repository generates."),
     "regen": ("fl_gen.cli.regen", "regen", "Regenerate all vendors of fl-gen.yaml, or none."),
     "backend": ("fl_gen.cli.backend", "backend", "Generate a vendor's backend from the schemas and its SDK."),

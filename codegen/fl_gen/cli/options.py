@@ -81,6 +81,22 @@ def cache_folder(no_cache: bool) -> Path | None:
     return default_folder()
 
 
+def torch_option(function: Function) -> Function:
+    """Which PyTorch is meant, with --framework torch."""
+    return click.option(
+        "--torch",
+        type=FOLDER,
+        metavar="PATH",
+        help="PyTorch for --framework torch: its package or site-packages. Default: that of this Python.",
+    )(function)
+
+
+def require_torch(framework: str, torch: Path | None) -> None:
+    """Raises UsageError for --torch beside another framework."""
+    if torch is not None and framework != "torch":
+        raise click.UsageError(f"--torch goes with --framework torch, and this is --framework {framework}")
+
+
 def output_option(function: Function) -> Function:
     """The folder that holds generated/ and backends/."""
     return click.option(

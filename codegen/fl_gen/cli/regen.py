@@ -71,8 +71,7 @@ def regen(
         raise click.UsageError("--upgrade is for the whole project: name no vendors")
     cache = cache_folder(no_cache)
     requests = project.requests(vendors, cache)
-    known = tuple(project.project.vendors)
-    left = orphans(project.output, known)
+    left = orphans(project.output, project.trees, str(project.project.framework))
     if not requests and not (prune and left):
         raise FlGenError(
             f"{shown(project.path)}: it names no vendor\n"

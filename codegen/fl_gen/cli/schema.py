@@ -20,7 +20,8 @@ def schema() -> None:
 def export(kind: str | None, out: Path | None) -> None:
     """Export the JSON Schema of KIND (all kinds with --out), for editors and other tools.
 
-    KIND is a kind of schema file, or a report: explain, sdk-check, sdk-diff, sdk-dump.
+    KIND is a kind of schema file, or a report: align, bench, coverage, explain, sdk-check, sdk-diff,
+    sdk-dump, tree-diff.
     """
     from fl_gen.output.disk import replace_file
     from fl_gen.report.schemas import REPORT_KINDS, report_schema_text

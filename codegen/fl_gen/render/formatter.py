@@ -6,7 +6,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fl_gen.schema.errors import FlGenError
@@ -123,6 +123,16 @@ class _Run:
             self._process.kill()
             self._process.wait()
         self._folder.cleanup()
+
+
+def kept(text: str, style: str, cache: Path | None, make: Callable[[], str]) -> str:
+    """What `make` makes of `text` by the formatter that `style` names, from the cache if it is there."""
+    key = _key(text, style)
+    hit = _read(cache, key)
+    if hit is None:
+        hit = make()
+        _write(cache, key, hit)
+    return hit
 
 
 def binary() -> Path:

@@ -29,7 +29,7 @@ _SUFFIX = ".j2"
 _LIBRARIES = ("_macros/", "native/", "scaffold/", "src/kernels/", "tests/test_ops")
 _ONCE = "backends/"
 MANIFEST_NAME = "manifest.json"
-_OUTPUT_NAME = re.compile(r"[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*")
+OUTPUT_NAME = re.compile(r"[A-Za-z0-9_.+-]+(?:/[A-Za-z0-9_.+-]+)*")
 # A file whose path contains the key is made only if the SDK has the group.
 _NEEDS_GROUP = {"{ccl}": "ccl", "src/ccl/": "ccl"}
 # A file whose path contains the key is made only if the SDK has these values: its checks move and compare them.
@@ -51,6 +51,7 @@ MARKER = {
     ".bash": "# {}",
     ".py": "# {}",
     ".yaml": "# {}",
+    ".toml": "# {}",
 }
 
 
@@ -106,7 +107,7 @@ def generated_files(backend: Backend, trees: Sequence[Path]) -> list[FileRender]
     from fl_gen.render.op_tests import op_test_files
 
     files = [*tree_files(backend, trees), *kernel_files(backend), *op_test_files(backend)]
-    _require_apart(files)
+    require_apart(files)
     return files
 
 
@@ -140,7 +141,7 @@ def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
         names["ccl"] = Name.of(str(backend.vendor.groups["ccl"].name)).snake
     sdk = SdkView(backend)
     found = []
-    for template in _templates(trees):
+    for template in templates_of(trees):
         if template.startswith((*_LIBRARIES, _ONCE)):
             continue
         if any(key in template and not backend.has_group(group) for key, group in _NEEDS_GROUP.items()):
@@ -154,7 +155,7 @@ def tree_files(backend: Backend, trees: Iterable[Path]) -> list[FileRender]:
         path = template.removesuffix(_SUFFIX)
         for key, value in names.items():
             path = path.replace("{" + key + "}", value)
-        if not _OUTPUT_NAME.fullmatch(path):
+        if not OUTPUT_NAME.fullmatch(path):
             raise TemplateError(
                 f"{template!r}: this template makes no usable file name\n"
                 f"  = letters, digits and _ . + - /, with {{vendor}} and {{ccl}} as placeholders, and then {_SUFFIX}"
@@ -168,7 +169,7 @@ def has_values(sdk: SdkView, needs: Iterable[tuple[str, Sequence[str]]]) -> bool
     return all(name in sdk.constants(kind) for kind, names in needs for name in names)
 
 
-def _require_apart(files: Sequence[FileRender]) -> None:
+def require_apart(files: Sequence[FileRender]) -> None:
     """Raises TemplateError when two templates make one path (in any case of letters), or a file and its folder."""
     made: dict[str, FileRender] = {}
     for file in files:
@@ -189,24 +190,25 @@ def once_files(trees: Iterable[Path]) -> list[FileRender]:
     """The files that are made once and then belong to people."""
     return [
         FileRender(template, template.removeprefix(_ONCE).removesuffix(_SUFFIX))
-        for template in _templates(trees)
+        for template in templates_of(trees)
         if template.startswith(_ONCE)
     ]
 
 
-def mark(text: str, file: FileRender) -> str:
+def mark(text: str, file: FileRender, framework: str = FRAMEWORK) -> str:
     """`text` under a first line that says what made it, for the kinds of file that have comments."""
     style = MARKER.get(PurePosixPath(file.path).suffix)
     if style is None:
         return text
-    line = style.format(f"{MARKED} {FRAMEWORK}/{file.template}; do not edit.")
+    line = style.format(f"{MARKED} {framework}/{file.template}; do not edit.")
     if text.startswith("#!"):
         shebang, _, rest = text.partition("\n")
         return f"{shebang}\n{line}\n{rest}"
     return f"{line}\n\n{text}"
 
 
-def _templates(trees: Iterable[Path]) -> list[str]:
+def templates_of(trees: Iterable[Path]) -> list[str]:
+    """The paths of all templates below some trees, sorted."""
     found = {
         path.relative_to(tree).as_posix() for tree in trees for path in tree.rglob(f"*{_SUFFIX}") if path.is_file()
     }

@@ -28,7 +28,7 @@ from fl_gen.sdk.shims import Shims, tiers
 
 FRAMEWORK_SOURCE = "INFINITRAIN_SOURCE_DIR"
 _VIRTUAL = "/__fl_gen_verify__"
-_TREE = f"{_VIRTUAL}/tree"
+TREE = f"{_VIRTUAL}/tree"
 _FRAMEWORK = f"{_VIRTUAL}/framework"
 _PREFIX = f"{_VIRTUAL}/prefix.h"
 # Folders below the vendor's that generated files are included from, as its CMake files have them.
@@ -90,7 +90,7 @@ def verify(
     if not system.has("gtest/gtest.h") and any(path.startswith("tests/") for path in units):
         skipped.append("tests/: googletest's headers are not on this machine")
         units = [path for path in units if not path.startswith("tests/")]
-    own = {f"{_TREE}/{path}": text for path, text in files.items() if path.endswith((".h", ".cc"))}
+    own = {f"{TREE}/{path}": text for path, text in files.items() if path.endswith((".h", ".cc"))}
     everything = {**system.files, **memory, **framework_files, **own}
     libraries = _libraries(framework_dir, system.dirs)
     arguments = [*_FLAGS, *_folders(framework_dir, include_dirs, (*libraries, *system.dirs))]
@@ -104,11 +104,11 @@ def verify(
             text = files[path].encode()
             for defines in _variants(files[path], backend):
                 options = ["-include-pch", precompiled, _INSTANTIATE, *arguments, *defines]
-                parsed = clang.parse(f"{_TREE}/{path}", text, options, everything)
+                parsed = clang.parse(f"{TREE}/{path}", text, options, everything)
                 for message in parsed.errors:
-                    _collect(problems, message, parsed, path, files, sources)
+                    collect(problems, message, parsed, path, files, sources)
     if problems:
-        raise VerifyError(_shortened(list(problems.values())))
+        raise VerifyError(shortened(list(problems.values())))
     return Verified(len(units), framework, tuple(skipped))
 
 
@@ -181,7 +181,7 @@ def _libraries(framework: str, system: Sequence[str]) -> list[str]:
 
 
 def _folders(framework: str, sdk: Sequence[str], system: Sequence[str]) -> list[str]:
-    own = [part for folder in _INCLUDE_FOLDERS for part in ("-I", f"{_TREE}/{folder}")]
+    own = [part for folder in _INCLUDE_FOLDERS for part in ("-I", f"{TREE}/{folder}")]
     return [*own, "-I", framework, *(part for folder in (*sdk, *system) for part in ("-isystem", folder))]
 
 
@@ -227,7 +227,7 @@ def _variants(text: str, backend: Backend) -> Iterable[tuple[str, ...]]:
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 
-def _collect(
+def collect(
     problems: dict[tuple[str, int, int, str], Diagnostic],
     message: Message,
     parsed: Parsed,
@@ -235,6 +235,7 @@ def _collect(
     files: Mapping[str, str],
     sources: Sources,
 ) -> None:
+    """Note an error of `unit` at its place in a rendered file, once however many units meet it."""
     path, line, column = _own_place(message, parsed, unit)
     key = (path, line, column, message.text)
     if key in problems:
@@ -242,7 +243,7 @@ def _collect(
     lines = files[path].split("\n")
     excerpt = lines[line - 1] if line <= len(lines) else ""
     text = message.text
-    if not message.place.file.startswith(f"{_TREE}/"):
+    if not message.place.file.startswith(f"{TREE}/"):
         where = message.place.file.removeprefix(f"{_FRAMEWORK}/")
         text += f" (in {where}:{message.place.line})"
     problems[key] = Diagnostic(
@@ -250,7 +251,7 @@ def _collect(
         f"clang: {text}",
         _origin(path, excerpt, sources),
         excerpt=excerpt,
-        length=message.length if message.place.file == f"{_TREE}/{path}" else 1,
+        length=message.length if message.place.file == f"{TREE}/{path}" else 1,
         rule="verify",
     )
 
@@ -260,11 +261,11 @@ def _own_place(message: Message, parsed: Parsed, unit: str) -> tuple[str, int, i
     # A note that only tells the chain of #includes is no place of the fault.
     notes = (place for place, text in message.notes if not text.startswith("in file included from"))
     for place in (message.place, *notes):
-        if place.file.startswith(f"{_TREE}/"):
-            return place.file.removeprefix(f"{_TREE}/"), place.line, place.column
+        if place.file.startswith(f"{TREE}/"):
+            return place.file.removeprefix(f"{TREE}/"), place.line, place.column
     for file, line in parsed.includers(message.place.file):
-        if file.startswith(f"{_TREE}/"):
-            return file.removeprefix(f"{_TREE}/"), line, 1
+        if file.startswith(f"{TREE}/"):
+            return file.removeprefix(f"{TREE}/"), line, 1
     return unit, 1, 1
 
 
@@ -284,7 +285,8 @@ def _origin(path: str, excerpt: str, sources: Sources) -> str:
     return f"{made}\na fault of {whose}; nothing was written"
 
 
-def _shortened(problems: list[Diagnostic]) -> list[Diagnostic]:
+def shortened(problems: list[Diagnostic]) -> list[Diagnostic]:
+    """The first of many errors, the last of them with the number of the others."""
     if len(problems) <= _MOST:
         return problems
     last = problems[_MOST]

@@ -6,6 +6,9 @@ import importlib
 
 # kind -> (module, function that gives the schema's text)
 _KINDS = {
+    "align": ("fl_gen.report.align_json", "align_schema"),
+    "bench": ("fl_gen.report.bench", "bench_schema"),
+    "coverage": ("fl_gen.report.coverage_json", "coverage_schema"),
     "explain": ("fl_gen.report.explain_json", "explain_schema"),
     "sdk-check": ("fl_gen.report.sdk_json", "schema_text"),
     "sdk-diff": ("fl_gen.report.diff_json", "diff_schema"),

@@ -44,7 +44,7 @@ def backend_summary(request: Request, outcome: Outcome) -> str:
         "",
         *operations_summary(check),
         "",
-        *ops_summary(resolved.backend),
+        *_ops_lines(outcome),
         "",
         f"files    {shown(request.generated)}: {verbs}{work_text(outcome.prepared.work)}",
     ]
@@ -59,8 +59,26 @@ def backend_summary(request: Request, outcome: Outcome) -> str:
         lines.append(f"yours    {shown(request.backends)}: created {', '.join(outcome.created)}")
     if outcome.kept:
         lines.append(f"yours    {shown(request.backends)}: left alone {', '.join(outcome.kept)}")
-    lines += ["", *next_steps(request, resolved)]
+    lines += ["", *_steps(request, outcome)]
     return "\n".join(lines)
+
+
+def _ops_lines(outcome: Outcome) -> list[str]:
+    """Where the framework's kernels come from."""
+    if outcome.prepared.torch is None:
+        return ops_summary(outcome.prepared.resolved.backend)
+    from fl_gen.report.torch_text import torch_summary
+
+    return torch_summary(outcome.prepared.torch)
+
+
+def _steps(request: Request, outcome: Outcome) -> list[str]:
+    """How to go on."""
+    if outcome.prepared.torch is None:
+        return next_steps(request, outcome.prepared.resolved)
+    from fl_gen.report.torch_text import torch_steps
+
+    return torch_steps(request, outcome.prepared.resolved, outcome.prepared.torch)
 
 
 def sdk_line(resolved: Resolved) -> str:
@@ -140,19 +158,7 @@ def _first_kernels(backend: Backend) -> list[str]:
 def next_steps(request: Request, resolved: Resolved) -> list[str]:
     """Commands to go on with, each as it has to be typed for this request."""
     vendor = request.vendor
-    layout = resolved.backend.vendor.sdk
-    lines = ["next"]
-    variable = layout.environment[0] if layout.environment else None
-    if is_simulated(request.sdk):
-        # Some SDKs do not tell their version; then it is what was asked for, and else the newest, as for --sdk sim.
-        asked = request.sdk[0].partition(":")[2]
-        version = resolved.backend.sdk.version or asked
-        build = f"fl-gen sim build {vendor} --out build/sim" + (f" --version {version}" if version else "")
-        lines.append(f"  {build}{schema_options(request)}    # the test double, as libraries")
-        if variable is not None:
-            lines.append(f"  export {variable}=$PWD/build/sim")
-    elif variable is not None and not os.environ.get(variable) and len(request.sdk) == 1:
-        lines.append(f"  export {variable}={shlex.quote(os.path.abspath(request.sdk[0]))}")
+    lines = ["next", *sdk_steps(request, resolved)]
     folders = " ".join(shlex.quote(shown(folder.parent)) for folder in (request.generated, request.backends))
     lines.append(f"  cp -r {folders} <InfiniTrain-Backends>/")
     lines.append(f"  cmake -S <InfiniTrain-Backends> -B build -G Ninja -DINFINITRAIN_BACKEND={vendor}")
@@ -165,9 +171,30 @@ def next_steps(request: Request, resolved: Resolved) -> list[str]:
     return lines
 
 
+def sdk_steps(request: Request, resolved: Resolved) -> list[str]:
+    """The commands that make the SDK of a request known to a build."""
+    vendor = request.vendor
+    layout = resolved.backend.vendor.sdk
+    lines = []
+    variable = layout.environment[0] if layout.environment else None
+    if is_simulated(request.sdk):
+        # Some SDKs do not tell their version; then it is what was asked for, and else the newest, as for --sdk sim.
+        asked = request.sdk[0].partition(":")[2]
+        version = resolved.backend.sdk.version or asked
+        build = f"fl-gen sim build {vendor} --out build/sim" + (f" --version {version}" if version else "")
+        lines.append(f"  {build}{schema_options(request)}    # the test double, as libraries")
+        if variable is not None:
+            lines.append(f"  export {variable}=$PWD/build/sim")
+    elif variable is not None and not os.environ.get(variable) and len(request.sdk) == 1:
+        lines.append(f"  export {variable}={shlex.quote(os.path.abspath(request.sdk[0]))}")
+    return lines
+
+
 def request_options(request: Request) -> str:
     """The options that name the SDK and the schemas of a request, each with a blank before it."""
-    return "".join(f" --sdk {shlex.quote(root)}" for root in request.sdk) + schema_options(request)
+    sdk = "".join(f" --sdk {shlex.quote(root)}" for root in request.sdk)
+    torch = f" --torch {shlex.quote(str(request.torch))}" if request.torch is not None else ""
+    return sdk + torch + schema_options(request)
 
 
 def schema_options(request: Request) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fl_gen.resolve.bindings import Prober, choose
-from fl_gen.resolve.model import Backend, SdkInfo
-from fl_gen.resolve.ops import resolve_ops
-from fl_gen.schema.catalog import Schemas
+from fl_gen.resolve.model import Backend, Choice, SdkInfo
+from fl_gen.resolve.ops import ResolvedOp, resolve_ops
+from fl_gen.schema.catalog import TORCH, Schemas
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.kernels import NativeKernel
 from fl_gen.schema.suggest import suggestion
@@ -56,11 +56,20 @@ def resolve(
             statuses=bindings.statuses,
             constants=bindings.constants,
             choices=bindings.choices,
-            ops=resolve_ops(schemas.framework, vendor, bindings.choices, native),
+            ops=_ops(schemas, bindings.choices, native),
             macro_types=frozenset(name for name in bindings.types if _is_macro(bindings.report, f"type:{name}")),
         ),
         bindings.report,
     )
+
+
+def _ops(
+    schemas: Schemas, choices: Mapping[str, Choice], native: Sequence[NativeKernel] | None
+) -> tuple[ResolvedOp, ...]:
+    """The framework's kernels; those of PyTorch are resolved by resolve/torch_ops.py, from its wheel."""
+    if schemas.framework.name == TORCH:
+        return ()
+    return resolve_ops(schemas.framework, schemas.vendor, choices, native)
 
 
 def _is_macro(report: ProbeReport, choice: str) -> bool:

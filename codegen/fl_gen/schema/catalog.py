@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import Diagnostic, FlGenError, SchemaError, quote
 from .extend import API_FILE, VENDOR_FILE, base_names, base_problems, load_extended
@@ -34,7 +34,12 @@ from .vendor import Vendor
 from .vendor_spec import SPEC as VENDOR_SPEC
 from .vendor_spec import make_vendor
 
+if TYPE_CHECKING:
+    from .torch import TorchFramework
+
 T = TypeVar("T")
+TORCH = "torch"
+FEATURES_FILE = "features.yaml"  # the main file of PyTorch, whose interface its wheel declares
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,142}")  # of a folder; a longer one is no path on some file systems
 
@@ -49,7 +54,7 @@ class Schemas:
 
     runtime: Runtime
     vendor: Vendor
-    framework: Framework
+    framework: Any  # a Framework, or a TorchFramework
 
 
 class Catalog:
@@ -76,7 +81,7 @@ class Catalog:
 
     def frameworks(self) -> tuple[str, ...]:
         """The names of all frameworks, sorted."""
-        return self._names("frameworks", "interface.yaml")
+        return tuple(sorted({*self._names("frameworks", "interface.yaml"), *self._names("frameworks", FEATURES_FILE)}))
 
     def runtime(self) -> Runtime:
         """The portable vocabulary."""
@@ -100,6 +105,11 @@ class Catalog:
 
     def framework(self, name: str) -> Framework:
         """A framework by name: its interface and all its ops, checked against each other."""
+        if name == TORCH:
+            raise UnknownSchema(
+                "torch has no interface.yaml: what it asks of a backend is in the headers of its wheel\n"
+                "  = fl-gen backend VENDOR --framework torch --verify holds generated code against them"
+            )
         if name not in self._frameworks:
             path = self.path(f"frameworks/{name}/interface.yaml", "framework", name, self.frameworks())
             problems: list[Diagnostic] = []
@@ -127,6 +137,8 @@ class Catalog:
 
         found_runtime = attempt(self.runtime)
         found_vendor = attempt(lambda: self.vendor(vendor))
+        if framework == TORCH:
+            return self._load_torch(vendor, found_runtime, found_vendor, problems)
         found_framework = attempt(lambda: self.framework(framework))
         if found_runtime is not None and found_vendor is not None:
             problems += cross_problems(found_vendor, found_runtime)
@@ -137,6 +149,31 @@ class Catalog:
         if problems or found_runtime is None or found_vendor is None or found_framework is None:
             raise SchemaError(problems)
         return Schemas(found_runtime, found_vendor, found_framework)
+
+    def torch(self, vendor: str = "") -> TorchFramework:
+        """What there is to know about PyTorch beside the wheel itself, with the rules of a vendor before the others."""
+        from .torch import load_torch
+
+        path = self.path(f"frameworks/{TORCH}/{FEATURES_FILE}", "framework", TORCH, self.frameworks())
+        return load_torch(path, [*self._torch_rules(vendor), *self._ops_files(TORCH)])
+
+    def _torch_rules(self, vendor: str) -> list[Path]:
+        """The vendor's own rules for PyTorch's operators, if it has some."""
+        paths = [folder / "vendors" / vendor / "torch.yaml" for folder in self.folders] if vendor else []
+        return [path for path in paths if is_there(path)][:1]
+
+    def _load_torch(
+        self, name: str, runtime: Runtime | None, vendor: Vendor | None, problems: list[Diagnostic]
+    ) -> Schemas:
+        if runtime is not None and vendor is not None:
+            problems = [*problems, *cross_problems(vendor, runtime)]
+        try:
+            framework = self.torch(name)
+        except SchemaError as error:
+            raise SchemaError([*problems, *error.diagnostics]) from error
+        if problems or runtime is None or vendor is None:
+            raise SchemaError(problems)
+        return Schemas(runtime, vendor, framework)
 
     def check(self, vendor: str, framework: str = "infinitrain") -> tuple[Diagnostic, ...]:
         """All problems of everything that the schemas say about a vendor, its simulated SDK included."""
@@ -176,8 +213,10 @@ class Catalog:
         self._load(own, self._load_vendor)
         base = self._bases[own]
         paths += [own] if base is None else [own, base]
-        paths.append(self.path(f"frameworks/{framework}/interface.yaml", "framework", framework, self.frameworks()))
-        return (*paths, *self._ops_files(framework))
+        main = FEATURES_FILE if framework == TORCH else "interface.yaml"
+        paths.append(self.path(f"frameworks/{framework}/{main}", "framework", framework, self.frameworks()))
+        own_rules = self._torch_rules(vendor) if framework == TORCH else []
+        return (*paths, *own_rules, *self._ops_files(framework))
 
     def path(self, relative: str, what: str, name: str, known: Iterable[str] = ()) -> Path:
         """The file of the first folder that has it. Raises UnknownSchema, with the nearest known name."""

@@ -63,6 +63,24 @@ def _kernels() -> Record:
     return SPEC
 
 
+def _torch_features() -> Record:
+    from .torch import FEATURES_SPEC
+
+    return FEATURES_SPEC
+
+
+def _torch_ops() -> Record:
+    from .torch_rules import SPEC
+
+    return SPEC
+
+
+def _torch_kernels() -> Record:
+    from .torch_kernels import SPEC
+
+    return SPEC
+
+
 def _project() -> Record:
     from .project_spec import SPEC
 
@@ -76,10 +94,13 @@ _KINDS: dict[str, tuple[Callable[[], Record], str, str]] = {
     "vendor": (_vendor, "a vendor of fl-gen", "vendors/*/vendor.yaml"),
     "api": (_api, "prototypes of a vendor's SDK for fl-gen", "vendors/*/api.yaml"),
     "interface": (_interface, "a framework of fl-gen", "frameworks/*/interface.yaml"),
-    "ops": (_ops, "kernels of a framework of fl-gen", "frameworks/*/ops/*.yaml"),
+    "ops": (_ops, "kernels of a framework of fl-gen", "frameworks/infinitrain/ops/*.yaml"),
     "vendor-base": (_vendor, "a base that vendors of fl-gen extend", "bases/*/vendor.yaml"),
     "api-base": (_api, "a base that prototypes of SDKs for fl-gen extend", "bases/*/api.yaml"),
     "kernels": (_kernels, "hand-written kernels of a backend", "backends/*/kernels.yaml"),
+    "torch-features": (_torch_features, "what releases of PyTorch differ in, for fl-gen", "frameworks/*/features.yaml"),
+    "torch-ops": (_torch_ops, "rules for PyTorch's operators, for fl-gen", "frameworks/torch/ops/*.yaml"),
+    "torch-kernels": (_torch_kernels, "hand-written kernels of PyTorch's operators", "backends/torch_*/kernels.yaml"),
     "project": (_project, "what fl-gen generates in a repository", "fl-gen.yaml"),
 }
 KINDS = tuple(_KINDS)

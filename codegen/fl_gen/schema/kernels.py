@@ -91,7 +91,7 @@ def with_entry(text: str, name: str, op: str, file: str) -> str:
     node = loads(text, name)
     before: NativeKernels = validate(SPEC, node, "a kernels file")
     entry = f"{{op: {op}, file: {file}}}"
-    for new_text in _insertions(text, node, entry):
+    for new_text in insertions(text, node, entry):
         with contextlib.suppress(SchemaError):
             after = validate(SPEC, loads(new_text, name), "a kernels file")
             if _listed(after) == [*_listed(before), (op, file)]:
@@ -106,7 +106,7 @@ def _listed(kernels: NativeKernels) -> list[tuple[str, str]]:
     return [(str(kernel.op), kernel.file) for kernel in kernels.kernels]
 
 
-def _insertions(text: str, root: Node, entry: str) -> Iterator[str]:
+def insertions(text: str, root: Node, entry: str) -> Iterator[str]:
     """`text` with `entry` at each place where the end of its list may be. The caller reads each, and compares."""
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     body = text[len(bom) :]

@@ -20,15 +20,15 @@ from fl_gen.workflow.generate import prepare, template_roots
 from fl_gen.workflow.request import is_simulated
 
 if TYPE_CHECKING:
-    from fl_gen.workflow.generate import Outcome, Resolved
+    from fl_gen.workflow.generate import Outcome, Prepared, Resolved
     from fl_gen.workflow.request import Request
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 # What is emitted depends on these, too; an update writes them anew.
-_LIBRARIES = ("jinja2", "markupsafe", "yaml", "clang", "clang_format")
+_LIBRARIES = ("jinja2", "markupsafe", "yaml", "clang", "clang_format", "black")
 
 
-def inputs_of(request: Request, resolved: Resolved, catalog: Catalog | None = None) -> tuple[str, ...]:
+def inputs_of(request: Request, prepared: Prepared, catalog: Catalog | None = None) -> tuple[str, ...]:
     """Every file and folder that decides what `request` makes, absolute and sorted, without the compiler's headers.
 
     `catalog` is that of the request's schema folders, if they have been read.
@@ -37,7 +37,8 @@ def inputs_of(request: Request, resolved: Resolved, catalog: Catalog | None = No
     found = {
         *_schemas(request, catalog),
         *_templates(request),
-        *_sdk(request, resolved),
+        *_sdk(request, prepared.resolved),
+        *(prepared.torch.files if prepared.torch is not None else ()),
         *generator_files(),
         str(request.backends / "kernels.yaml"),  # which the run itself may be about to make
     }
@@ -68,7 +69,7 @@ class Made:
     def of(cls, request: Request, outcome: Outcome) -> Made:
         """That of a run that has just ended."""
         prepared = outcome.prepared
-        return cls(request, tuple(prepared.files), outcome.created, inputs_of(request, prepared.resolved))
+        return cls(request, tuple(prepared.files), outcome.created, inputs_of(request, prepared))
 
 
 def list_outputs(requests: Sequence[Request], form: str) -> str:

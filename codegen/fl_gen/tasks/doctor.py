@@ -17,6 +17,7 @@ from fl_gen import __version__
 from fl_gen.schema.errors import FlGenError
 from fl_gen.tasks.doctor_sdks import overlays, sdks
 from fl_gen.tasks.doctor_tools import TIMEOUT, Answer, Waiting, ask, ask_all, ask_libclang, ask_path, folder_size
+from fl_gen.tasks.doctor_torch import torch_items
 from fl_gen.tasks.doctor_values import Diagnosis, Item, Section, State, answered, told
 
 LIBCLANG_PIN = "18.1.1"
@@ -47,6 +48,7 @@ def diagnose(schema_dirs: Sequence[Path] = (), template_dirs: Sequence[Path] = (
         "libclang": lambda: [*_libclang()],
         "compilers and build tools": lambda: [*_tools()],
         "formatters": lambda: [*_formatters()],
+        "PyTorch": lambda: [*torch_items()],
         "headers of others": lambda: [*_headers()],
         "SDKs": lambda: [*sdks(schema_dirs)],
         "overlays": lambda: [*overlays(schema_dirs, template_dirs)],
@@ -231,8 +233,6 @@ def _cmake_minimum() -> str:
 
 
 def _formatters() -> Iterator[Item]:
-    from importlib import metadata
-
     from fl_gen.render.formatter import PINNED_VERSION, binary
 
     remedy = f"pip install clang-format=={PINNED_VERSION}, or run with --no-format"
@@ -247,26 +247,6 @@ def _formatters() -> Iterator[Item]:
             yield Item("clang-format", "ok", f"{answer.version}, {answer.path}")
     except FlGenError as error:
         yield Item("clang-format", "missing", str(error).partition(":")[0], remedy)
-    pins = [text.partition("==")[2] for text in _requirements() if text.startswith("black==")]
-    try:
-        have = metadata.version("black")
-    except metadata.PackageNotFoundError:
-        if pins:
-            yield Item("black", "missing", "not installed", f"pip install black=={pins[0]}")
-        return
-    if pins and have != pins[0]:
-        yield Item("black", "warning", f"{have}, pinned to {pins[0]}", f"pip install black=={pins[0]}")
-    else:
-        yield Item("black", "ok" if pins else "note", have if pins else f"{have}; fl-gen does not use it")
-
-
-def _requirements() -> list[str]:
-    from importlib import metadata
-
-    try:
-        return [text.split(";")[0].strip() for text in metadata.requires("fl-gen") or [] if ";" not in text]
-    except metadata.PackageNotFoundError:
-        return []
 
 
 def _headers() -> Iterator[Item]:

@@ -148,6 +148,13 @@ def request_for(found: Located, given: Request, config: Path | None) -> Request:
     `given` has what the command line says about SDK, schemas, templates and licence, which counts more than both.
     """
     manifest = found.manifest
+    if manifest.framework == "torch":
+        record = manifest.files.get(found.path)
+        template = f"torch/{record.template}" if record is not None else "one of templates/torch/backends"
+        raise ExplainError(
+            f"{shown(found.file)}: fl-gen explain does not tell single lines of a PyTorch package\n"
+            f"  = the whole file is made by the template {template}"
+        )
     base = replace(given, vendor=manifest.vendor, framework=manifest.framework, output=found.output)
     base = replace(base, formatted=manifest.inputs.get("clang-format") != "none")
     project = _of_project(found, config, given.cache)

@@ -18,7 +18,7 @@ from fl_gen.schema.project_spec import read_project
 from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.regen import orphans
 from fl_gen.workflow.project import ProjectFile
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, tree_of
 
 
 def write_new(path: Path, requests: Sequence[Request], base: Request, licence: Path | None) -> str:
@@ -43,7 +43,7 @@ def write_new(path: Path, requests: Sequence[Request], base: Request, licence: P
         hint = suggestion(base.framework, frameworks, "frameworks")
         raise UnknownSchema(f"there is no framework {quote(base.framework)}" + (f"\n  = {hint}" if hint else ""))
     vendors: Vendors = {one.vendor: (tuple(_relative(path, sdk) for sdk in one.sdk), one.require) for one in requests}
-    text = _text(path, vendors or _made(base.output), base, licence)
+    text = _text(path, vendors or _made(base.output, base.framework), base, licence)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "x", encoding="utf-8", newline="\n") as file:
@@ -112,15 +112,15 @@ def _text(path: Path, vendors: Vendors, base: Request, licence: Path | None) -> 
     return text
 
 
-def _made(output: Path) -> Vendors:
-    """The vendors whose trees are there already; a real SDK is found by its vendor's variable."""
+def _made(output: Path, framework: str) -> Vendors:
+    """The vendors whose trees for `framework` are there already; a real SDK is found by its vendor's variable."""
     vendors: Vendors = {}
-    for name in orphans(output, ()):
+    for name in orphans(output, (), framework):
         manifest = load(output / "generated" / name)
-        if manifest is not None and manifest.vendor == name:
+        if manifest is not None and tree_of(manifest.vendor, manifest.framework) == name:
             version = manifest.sdk.get("version")
             simulated = (f"sim:{version}" if version else "sim",)
-            vendors[name] = (simulated if manifest.sdk.get("simulated") else (), ())
+            vendors[manifest.vendor] = (simulated if manifest.sdk.get("simulated") else (), ())
     return vendors
 
 

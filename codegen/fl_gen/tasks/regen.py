@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fl_gen.output.manifest import MANIFEST_NAME, load
+from fl_gen.output.manifest import MANIFEST_NAME, ManifestError, load
 from fl_gen.output.plan import Action, Entry, Plan, kind_of, signature
 from fl_gen.output.policy import Policy
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import plan_files, require_decided
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, tree_of
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def publish_rendered(rendered: Sequence[Rendered], policy: Policy) -> tuple[Outc
     )
 
 
-def orphans(output: Path, vendors: Sequence[str]) -> tuple[str, ...]:
-    """Folders below generated/ that fl-gen made for vendors that are none of `vendors`, sorted."""
+def orphans(output: Path, trees: Sequence[str], framework: str | None = None) -> tuple[str, ...]:
+    """Folders below generated/ that fl-gen made and that are none of `trees`, sorted; of `framework` alone if given."""
     folder = output / "generated"
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
@@ -70,8 +70,20 @@ def orphans(output: Path, vendors: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         name
         for name in names
-        if not name.startswith(".") and name not in vendors and os.path.lexists(folder / name / MANIFEST_NAME)
+        if not name.startswith(".")
+        and name not in trees
+        and os.path.lexists(folder / name / MANIFEST_NAME)
+        and framework in (None, _framework_of(folder / name, framework))
     )
+
+
+def _framework_of(folder: Path, wanted: str | None) -> str | None:
+    """The framework that a tree is for; `wanted` when its manifest cannot tell."""
+    try:
+        manifest = load(folder) if wanted is not None else None
+    except ManifestError:
+        return wanted
+    return manifest.framework if manifest is not None else wanted
 
 
 def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...]:
@@ -95,8 +107,11 @@ def prune_plans(output: Path, names: Sequence[str], policy: Policy) -> tuple[Pla
     plans = []
     for name in names:
         request = Request(vendor=name, output=output)
-        if load(request.generated) is None:
+        manifest = load(output / "generated" / name)
+        if manifest is None:
             continue
+        if tree_of(manifest.vendor, manifest.framework) == name:
+            request = replace(request, vendor=manifest.vendor, framework=manifest.framework)
         plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)
         plans.append((request, plan))
     require_decided(plans, policy)

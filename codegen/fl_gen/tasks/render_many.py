@@ -111,7 +111,7 @@ def _attempt(request: Request, catalog: Catalog) -> Rendered | _Stopped:
         prepared.work,
         prepared.resolved.sdk.title,
         _inputs(request, prepared, catalog),
-        inputs_of(request, prepared.resolved, catalog),
+        inputs_of(request, prepared, catalog),
     )
 
 
@@ -135,8 +135,14 @@ def _inputs(request: Request, prepared: Prepared, catalog: Catalog) -> Inputs:
         folders.add(folder)
         if folder == os.fspath(request.backends):
             files |= {os.path.join(folder, name) for name in names if name == "kernels.yaml"}
-    own = Inputs.of(sorted(files), sorted(folders), ())
-    return Inputs({**own.files, **sdk.files}, {**own.folders, **sdk.folders}, sdk.variables)
+    variables: tuple[str, ...] = ()
+    if prepared.torch is not None:
+        from fl_gen.workflow.torch import VARIABLES
+
+        files |= set(prepared.torch.files)
+        variables = VARIABLES
+    own = Inputs.of(sorted(files), sorted(folders), variables)
+    return Inputs({**own.files, **sdk.files}, {**own.folders, **sdk.folders}, {**own.variables, **sdk.variables})
 
 
 # -- processes ----------------------------------------------------------------------------------------------------

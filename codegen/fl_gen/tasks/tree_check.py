@@ -20,7 +20,7 @@ from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.render_many import Rendered, render_many
 from fl_gen.workflow.generate import input_digests, plan_files
 from fl_gen.workflow.project import ProjectFile, above
-from fl_gen.workflow.request import Request, is_simulated
+from fl_gen.workflow.request import Request, is_simulated, tree_of
 
 # kind -> what it means
 KINDS = {
@@ -113,7 +113,7 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
             else _check_record(request, record[0], command, record[1])
         )
     if not wanted:
-        for name in orphans(project.output, tuple(project.project.vendors)):
+        for name in orphans(project.output, project.trees, str(project.project.framework)):
             found = Finding("orphan", shown(project.output / "generated" / name))
             checks.append(VendorCheck(name, 0, (found,), (Mend(f"fl-gen regen --prune{project.option}"),)))
     return TreeCheck(tuple(checks), made)
@@ -164,13 +164,14 @@ def check_manifests(base: Request, wanted: Sequence[str], licence: Path | None =
             raise ManifestError(
                 f"{shown(root / name)}: there is no {MANIFEST_NAME}\n  = fl-gen backend {name} makes one"
             )
-        if manifest.vendor != name:
+        if tree_of(manifest.vendor, manifest.framework) != name:
             place = shown(root / name / MANIFEST_NAME)
             raise ManifestError(
                 f"{place}:1:1: this is the manifest of {manifest.vendor}, in the folder of {name}\n"
                 "  = move the folder away and generate again"
             )
-        checks.append(_by_manifest(replace(base, vendor=name, framework=manifest.framework), manifest, licence))
+        request = replace(base, vendor=manifest.vendor, framework=manifest.framework)
+        checks.append(_by_manifest(request, manifest, licence))
     return TreeCheck(tuple(checks))
 
 
@@ -200,6 +201,12 @@ def _unknown(request: Request, manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield reason, " ".join(options)
     if "licence" in manifest.inputs and request.licence is None:
         yield "it is made with a licence header: give --licence", "--licence FILE"
+    if manifest.framework == "torch":
+        from fl_gen.workflow.torch import other_wheel
+
+        other = other_wheel(request, manifest.inputs.get("torch", ""))
+        if other is not None:
+            yield other, ""
     if request.sdk:
         return
     from fl_gen.schema.catalog import Catalog
@@ -216,6 +223,8 @@ def _unknown(request: Request, manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _backend_command(request: Request, licence: Path | None) -> Mend:
     """The command that makes the tree of a request."""
     words = ["fl-gen", "backend", request.vendor]
+    if request.framework != "infinitrain":
+        words += ["--framework", request.framework]
     for option, values in (
         ("--sdk", request.sdk),
         ("--schemas", request.schema_dirs),

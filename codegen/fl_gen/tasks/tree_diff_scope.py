@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fl_gen.output.manifest import load
 from fl_gen.schema.errors import FlGenError
@@ -47,6 +47,8 @@ def scope_of(options: Options) -> Scope:
             )
         if not options.upgrade:
             project.require_version()
+        if project.project.framework == "torch":
+            _refuse_torch(f"fl-gen regen --dry-run{project.option}")
         return Scope(project.requests(options.vendors, options.cache), options.vendors, project.path)
     names = options.vendors or _on_disk(options.tree)
     if not names:
@@ -55,6 +57,13 @@ def scope_of(options: Options) -> Scope:
             f"  = {above()}name the vendors, as fl-gen diff mlu --sdk sim, or write fl-gen.yaml with fl-gen init"
         )
     return Scope(tuple(_request(options, name) for name in dict.fromkeys(names)), options.vendors)
+
+
+def _refuse_torch(command: str) -> NoReturn:
+    raise FlGenError(
+        "fl-gen diff compares trees for InfiniTrain, and this one is for PyTorch\n"
+        f"  = {command} lists the files that would change; generate, and git diff shows the lines"
+    )
 
 
 def _on_disk(tree: Path) -> tuple[str, ...]:
@@ -74,6 +83,8 @@ def _request(options: Options, name: str) -> Request:
         manifest = None  # told when it is compared
     if manifest is not None:
         framework = manifest.framework
+        if framework == "torch":
+            _refuse_torch(f"fl-gen backend {manifest.vendor} --framework torch --dry-run")
         formatted = formatted and manifest.inputs.get("clang-format") != "none"
         if not sdk and manifest.sdk.get("simulated"):
             sdk = ("sim",)

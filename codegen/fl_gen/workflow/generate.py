@@ -14,7 +14,7 @@ from fl_gen.output.manifest import MANIFEST_NAME, FileRecord, Manifest, Manifest
 from fl_gen.output.plan import Plan, make_plan
 from fl_gen.output.policy import Policy
 from fl_gen.resolve.model import Backend
-from fl_gen.schema.catalog import Catalog, Schemas
+from fl_gen.schema.catalog import TORCH, Catalog, Schemas
 from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError, quote
 from fl_gen.schema.paths import data_dir, shown
 from fl_gen.sdk.items import ProbeReport
@@ -22,11 +22,14 @@ from fl_gen.workflow.request import Request
 from fl_gen.workflow.sdks import FoundSdk, find_sdk_of
 
 if TYPE_CHECKING:
+    from fl_gen.render.formatter import TreeFormatter
     from fl_gen.render.incremental import KeptTexts
+    from fl_gen.render.infinitrain import Rendered
     from fl_gen.render.tree import Work
     from fl_gen.render.verify import Verified
     from fl_gen.schema.kernels import NativeKernel
     from fl_gen.schema.vendor import Vendor
+    from fl_gen.workflow.torch import TorchRun
 
 
 # C++ files of a backend after which clang-format begins with them, about half.
@@ -45,7 +48,10 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything in memory, nothing written: what each file will hold, and how much of that was made now."""
+    """Everything in memory, nothing written: what each file will hold, and how much of that was made now.
+
+    `torch` is there for that framework alone.
+    """
 
     resolved: Resolved
     files: dict[str, str]
@@ -53,6 +59,7 @@ class Prepared:
     manifest: Manifest
     work: Work
     verified: Verified | None = None
+    torch: TorchRun | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,8 @@ def resolve_request(request: Request, catalog: Catalog | None = None) -> Resolve
         return probe(items, headers, sdk.include_dirs, cache=cache, memory=sdk.memory)
 
     listing = request.backends / "kernels.yaml"
-    native = load_native_kernels(listing, shown(listing)).kernels if os.path.lexists(listing) else None
+    listed = request.framework != TORCH and os.path.lexists(listing)
+    native = load_native_kernels(listing, shown(listing)).kernels if listed else None
     backend, report = resolve(
         schemas, sdk.groups, sdk.version, sdk.simulated, sdk.libraries_missing, prober, native, request.require
     )
@@ -122,7 +130,6 @@ def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeK
 def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
     """Render every file of the backend. Nothing is written. `catalog` is that of `resolve_request`."""
     from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
-    from fl_gen.render.infinitrain import render_infinitrain
     from fl_gen.render.licence import with_licence
     from fl_gen.workflow.overlays import overlay_records
 
@@ -142,9 +149,10 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
         cache = request.cache / "format" if request.cache is not None else None
         kept = _kept_texts(request, PINNED_VERSION, style)
         with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
-            rendered = render_infinitrain(resolved.backend, roots, compiled, formatter, kept)
+            rendered, torch = _render(request, resolved.backend, roots, compiled, formatter, kept)
     else:
-        rendered = render_infinitrain(resolved.backend, roots, compiled, None, _kept_texts(request, "none"))
+        kept = _kept_texts(request, "none")
+        rendered, torch = _render(request, resolved.backend, roots, compiled, None, kept)
     files = {path: with_licence(path, text, request.licence) for path, text in rendered.generated.items()}
     device = resolved.backend.vendor.device_compiler
     suffix = device.suffix if device is not None else None
@@ -154,7 +162,16 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
         from fl_gen.render.verify import Sources, verify
 
         sources = Sources(rendered.sources, tuple(root / request.framework for root in roots), request.generated)
-        verified = verify(files, resolved.backend, sources, resolved.sdk.include_dirs, resolved.sdk.memory)
+        sdk = resolved.sdk
+        if torch is not None:
+            from fl_gen.render.verify_torch import verify_torch
+
+            headers = request.cache / "torch" if request.cache is not None else None
+            verified = verify_torch(
+                files, resolved.backend, sources, torch.wheel, sdk.include_dirs, sdk.memory, headers
+            )
+        else:
+            verified = verify(files, resolved.backend, sources, sdk.include_dirs, sdk.memory)
     manifest = Manifest(
         generator=__version__,
         vendor=request.vendor,
@@ -173,7 +190,27 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
         },
         overlays=overlays,
     )
-    return Prepared(resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, rendered.work, verified)
+    return Prepared(
+        resolved, {**files, MANIFEST_NAME: manifest.to_text()}, once, manifest, rendered.work, verified, torch
+    )
+
+
+def _render(
+    request: Request,
+    backend: Backend,
+    roots: Sequence[Path],
+    compiled: Path | None,
+    formatter: TreeFormatter | None,
+    kept: KeptTexts | None,
+) -> tuple[Rendered, TorchRun | None]:
+    """The files of the framework that `request` is for, and the PyTorch that they are for if it is that."""
+    if request.framework == TORCH:
+        from fl_gen.workflow.torch import render_request
+
+        return render_request(request, backend, roots, compiled, formatter)
+    from fl_gen.render.infinitrain import render_infinitrain
+
+    return render_infinitrain(backend, roots, compiled, formatter, kept), None
 
 
 def input_digests(request: Request, catalog: Catalog | None = None) -> dict[str, str]:
@@ -185,8 +222,18 @@ def input_digests(request: Request, catalog: Catalog | None = None) -> dict[str,
         "schemas": _digest_files(catalog.files(request.vendor, request.framework)),
         "templates": _digest_templates(template_roots(request), request.framework),
         "clang-format": PINNED_VERSION if request.formatted else "none",
+        **_torch_inputs(request),
         **({"licence": digest(request.licence)} if request.licence is not None else {}),
     }
+
+
+def _torch_inputs(request: Request) -> dict[str, str]:
+    """What the framework torch adds to that. Raises NoTorch without a PyTorch."""
+    if request.framework != TORCH:
+        return {}
+    from fl_gen.workflow.torch import wheel_inputs
+
+    return wheel_inputs(request)
 
 
 def _kept_texts(request: Request, *formatter: str) -> KeptTexts | None:

@@ -17,7 +17,7 @@ from fl_gen.schema.project import CONFIG_NAME, Project, is_simulated
 from fl_gen.schema.project_spec import load_project
 from fl_gen.schema.suggest import suggestion
 from fl_gen.schema.values import Ref
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, tree_of
 
 
 @frozen
@@ -60,6 +60,11 @@ class ProjectFile:
     def option(self) -> str:
         """` --config FILE` for commands that are printed, nothing when the file is the one that they find."""
         return "" if os.fspath(self.path) == CONFIG_NAME else f" --config {shlex.quote(shown(self.path))}"
+
+    @property
+    def trees(self) -> tuple[str, ...]:
+        """What the folders of its vendors are called below generated/."""
+        return tuple(tree_of(name, str(self.project.framework)) for name in self.project.vendors)
 
     def names(self, wanted: Sequence[str] = ()) -> tuple[str, ...]:
         """The vendors of `wanted`, all when it is empty, in the order of the file. Raises FlGenError for others."""

@@ -232,3 +232,47 @@ vendors:
   maca: {sdk: /opt/maca}
   ascend:
 """
+
+TORCH_FEATURES = """\
+schema: 1
+features:
+  device_allocator:
+    headers: [c10/core/CachingDeviceAllocator.h]
+    probe: using Probe = c10::DeviceAllocator;
+    doc: The interface behind torch.accelerator's memory functions.
+  float4:
+    headers: [c10/core/ScalarType.h, c10/core/Stream.h]
+    probe: constexpr auto probe = c10::ScalarType::Float4_e2m1fn_x2;
+    doc: A dtype of four bits.
+"""
+
+TORCH_OPS = """\
+schema: 1
+device: chip_two
+categories:
+  random:
+    doc: Operators that draw random numbers.
+    match: ["tag:nondeterministic_seeded", "aten::bernoulli*"]
+    note: the numbers are those of the CPU
+  foreach:
+    doc: Operators on lists.
+    match: ["aten::_foreach_*"]
+    strategy: fallback
+ops:
+  aten::mm:
+    strategy: library
+    operation: library.gemm
+    dtypes: [float32, bfloat16]
+    tolerance:
+      float32: {rtol: 1.0e-5, atol: 1.0e-6}
+    optional: true
+    note: sums in another order
+  aten::add.Tensor: {strategy: composite}
+"""
+
+TORCH_KERNELS = """\
+schema: 1
+kernels:
+  - {op: aten::relu, file: relu.cc, function: relu, dtypes: [float32, float16]}
+  - {op: aten::add.Tensor, python: "adding:add", priority: 2}
+"""

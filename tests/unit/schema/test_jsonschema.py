@@ -23,6 +23,9 @@ from fl_gen.schema.paths import data_dir
 from fl_gen.schema.project_spec import load_project
 from fl_gen.schema.runtime import load_runtime
 from fl_gen.schema.spec import raise_problems
+from fl_gen.schema.torch import load_features
+from fl_gen.schema.torch_kernels import load_torch_kernels
+from fl_gen.schema.torch_rules import load_rules
 from fl_gen.schema.vendor_spec import load_vendor
 from fl_gen.schema.vocabulary import load_vocabulary
 from fl_gen.schema.yaml_loader import load, loads
@@ -34,6 +37,9 @@ from unit.schema.samples import (
     OPS,
     PROJECT,
     RUNTIME,
+    TORCH_FEATURES,
+    TORCH_KERNELS,
+    TORCH_OPS,
     VENDOR,
     VENDOR_BASE,
     VENDOR_EXTENDS,
@@ -49,6 +55,9 @@ LOADERS: dict[str, Callable[..., Any]] = {
     "vendor-base": lambda path: sound_base(path, "vendor"),
     "api-base": lambda path: sound_base(path, "api"),
     "kernels": load_native_kernels,
+    "torch-features": load_features,
+    "torch-ops": load_rules,
+    "torch-kernels": load_torch_kernels,
     "project": load_project,
 }
 
@@ -63,6 +72,7 @@ INTERFACE = (SCHEMAS / "frameworks" / "infinitrain" / "interface.yaml").read_tex
 SAMPLES = {"runtime": RUNTIME, "vendor": VENDOR, "ops": OPS, "api": API, "kernels": KERNELS, "interface": INTERFACE}
 SAMPLES["vocabulary"] = (SCHEMAS / "vocabulary.yaml").read_text(encoding="utf-8")
 SAMPLES["project"] = PROJECT
+SAMPLES |= {"torch-features": TORCH_FEATURES, "torch-ops": TORCH_OPS, "torch-kernels": TORCH_KERNELS}
 SAMPLES |= {"vendor-base": VENDOR_BASE, "api-base": API_BASE}
 SHIPPED = [(kind, path) for kind in KINDS for path in sorted(SCHEMAS.glob(pattern(kind)))]
 VALIDATORS = {kind: jsonschema.Draft202012Validator(export(kind)) for kind in KINDS}

@@ -1,0 +1,53 @@
+"""What a person reads after a run for PyTorch: the wheel, where operators come from, how to build and try it."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+
+from fl_gen.report import terminal
+from fl_gen.schema.paths import shown
+from fl_gen.workflow.generate import Resolved
+from fl_gen.workflow.request import Request
+from fl_gen.workflow.torch import TorchRun
+
+_MANY = 8  # names that a line lists
+
+
+def torch_summary(run: TorchRun) -> list[str]:
+    """The wheel and its operators by strategy."""
+    view = run.view
+    none = "that not even the CPU has"
+    counts = Counter(none if op.strategy == "fallback" and not op.op.cpu else str(op.strategy) for op in view.ops)
+    order = ("native", "library", "fallback", "composite", none)
+    words = {"composite": "composed of others by PyTorch, or views"}
+    listed = ", ".join(f"{counts[name]} {words.get(name, name)}" for name in order if counts[name])
+    lacking = sorted(name for name, there in view.features.items() if not there)
+    lines = [
+        f"PyTorch  {run.wheel.version} ({run.wheel.origin}): {shown(run.wheel.package)}",
+        f"features {len(view.features) - len(lacking)} of {len(view.features)} in its headers"
+        + (f"; not {', '.join(lacking[:_MANY])}{', …' if len(lacking) > _MANY else ''}" if lacking else ""),
+        f"ops      {len(view.ops)}: {listed}",
+    ]
+    for strategy in ("native", "library"):
+        names = [op.name for op in view.ops if op.strategy == strategy]
+        if names:
+            lines.append(f"         {strategy}: {', '.join(names[:_MANY])}{', …' if len(names) > _MANY else ''}")
+    lines += [f"         {op.name}: {op.note}" for op in view.kernels if op.note is not None]
+    lines += [f"         {op.name} falls back: {op.unavailable}" for op in view.ops if op.unavailable is not None]
+    return lines
+
+
+def torch_steps(request: Request, resolved: Resolved, run: TorchRun) -> list[str]:
+    """Commands to go on with, each as it has to be typed for this request."""
+    folder = shlex.quote(shown(request.generated))
+    vendor = request.vendor
+    kernel = f"fl-gen kernel new {vendor} aten::relu --framework torch{terminal.request_options(request)}"
+    return [
+        "next",
+        *terminal.sdk_steps(request, resolved),
+        f"  pip install --no-build-isolation {folder}    # needs scikit-build-core, cmake and ninja",
+        f"  python -c 'import torch; print(torch.ones(3, device=\"{run.view.device.snake}\"))'",
+        f"  pytest {folder}/tests",
+        f"  {kernel}    # the first kernel of your own",
+    ]

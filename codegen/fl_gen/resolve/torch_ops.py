@@ -1,0 +1,195 @@
+"""Where each of PyTorch's operators comes from on one backend: a function of the wheel's operators and the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fl_gen.resolve.model import Choice
+from fl_gen.schema.errors import Diagnostic, SchemaError
+from fl_gen.schema.link import dangling
+from fl_gen.schema.torch_kernels import TorchKernel
+from fl_gen.schema.torch_rules import TAG, Rule, Tolerance, TorchRules, matches
+from fl_gen.sdk.torch_ops import TorchOp
+
+Strategy = Literal["native", "library", "fallback", "composite"]
+SHARD = 100  # operators in one generated file
+
+# The library kernels that templates/torch/csrc/aten can make, and the operation that each stands on.
+LIBRARY_OPS: Mapping[str, str] = {
+    "aten::mm": "library.gemm",
+    "aten::mm.out": "library.gemm",
+    "aten::_to_copy": "library.cast",
+}
+
+
+@dataclass(frozen=True)
+class ResolvedTorchOp:
+    """One operator and what the backend has for it.
+
+    `boxed`: it only reaches the fallback when it is registered by name, for else a composite kernel of PyTorch's own
+    would serve it with other rounding than the CPU's. `unavailable` says why its library kernel is not made.
+    """
+
+    op: TorchOp
+    strategy: Strategy
+    boxed: bool = False
+    kernel: TorchKernel | None = None
+    operation: str | None = None
+    dtypes: tuple[str, ...] = ()
+    tolerance: Mapping[str, Tolerance] | None = None
+    note: str | None = None
+    unavailable: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def kind(self) -> str:
+        """What statistics call the way in which it runs."""
+        return "python" if self.kernel is not None and self.kernel.python is not None else str(self.strategy)
+
+
+def resolve_torch_ops(
+    ops: Sequence[TorchOp],
+    rules: Sequence[TorchRules],
+    choices: Mapping[str, Choice],
+    kernels: Iterable[TorchKernel] = (),
+) -> tuple[ResolvedTorchOp, ...]:
+    """Every operator, in the order of the wheel. `rules` come most specific first; `kernels` are hand-written.
+
+    Raises SchemaError for names and patterns that mean no operator, and for a library kernel that no template makes.
+    """
+    by_kernel = {str(kernel.op): kernel for kernel in kernels}
+    problems = [*rule_problems(ops, rules, choices), *kernel_problems(ops, by_kernel.values())]
+    if problems:
+        raise SchemaError(problems)
+    return tuple(_resolve(op, rules, choices, by_kernel.get(op.name)) for op in ops)
+
+
+def needs_boxed(op: TorchOp) -> bool:
+    """Whether the fallback is only reached by a registration under the operator's own name.
+
+    A backend's fallback is asked last: after composite kernels, which compute otherwise than the CPU's own kernel does.
+    Views stay with PyTorch, for a view of a copy would be none.
+    """
+    return op.cpu and op.composite is not None and not op.view
+
+
+def fallback_shards(ops: Iterable[ResolvedTorchOp], registered: Collection[str] = ()) -> tuple[tuple[str, ...], ...]:
+    """The operators to register as boxed fallbacks, without those in `registered`, at most a hundred in each list.
+
+    Names are as the library `aten` registers them, without the namespace.
+    """
+    names = [one.op.short for one in ops if one.boxed and one.op.short not in registered]
+    return tuple(tuple(names[at : at + SHARD]) for at in range(0, len(names), SHARD))
+
+
+def _resolve(
+    op: TorchOp, rules: Sequence[TorchRules], choices: Mapping[str, Choice], kernel: TorchKernel | None
+) -> ResolvedTorchOp:
+    said = [rule for file in rules for rule in file.rules(op.name, op.tags)]
+    chosen = next((rule for rule in said if rule.strategy is not None), None)
+    strategy, boxed, operation, unavailable = _strategy(op, chosen, choices)
+    if kernel is not None:
+        # One in Python may decline a call, which then goes where it would have gone without it.
+        boxed = boxed and kernel.python is not None
+        strategy, operation, unavailable = "native", None, None
+    dtypes = kernel.dtypes if kernel is not None else chosen.dtypes if chosen is not None and operation else ()
+    return ResolvedTorchOp(
+        op,
+        strategy,
+        boxed,
+        kernel,
+        operation,
+        dtypes,
+        next((rule.tolerance for rule in said if rule.tolerance is not None), None),
+        next((rule.note for rule in said if rule.note is not None), None),
+        unavailable,
+    )
+
+
+def _strategy(
+    op: TorchOp, rule: Rule | None, choices: Mapping[str, Choice]
+) -> tuple[Strategy, bool, str | None, str | None]:
+    """Strategy, whether it is registered as a boxed fallback, the library's operation, and why not that."""
+    own: Strategy = "fallback" if needs_boxed(op) or (op.composite is None and not op.view) else "composite"
+    if rule is None:
+        return own, needs_boxed(op), None, None
+    if rule.strategy == "library":
+        operation = str(rule.operation)
+        if operation in choices and choices[operation].bound:
+            return "library", False, operation, None
+        return own, needs_boxed(op), None, f"{operation} has no binding in this SDK"
+    if rule.strategy == "composite":
+        return "composite", False, None, None
+    # What has no composite kernel reaches the backend's one fallback without a registration.
+    return "fallback", op.composite is not None, None, None
+
+
+def rule_problems(
+    ops: Sequence[TorchOp], rules: Iterable[TorchRules], choices: Mapping[str, Choice]
+) -> list[Diagnostic]:
+    """What is wrong with rules, held against the operators of a wheel."""
+    known = {op.name: op for op in ops}
+    tags = {tag for op in ops for tag in op.tags}
+    problems = []
+    for file in rules:
+        for name, rule in file.ops.items():
+            place = file.ops.location_of(name)
+            if name not in known:
+                if not rule.optional:
+                    problems.append(dangling(place, "operator", name, known))
+                continue
+            problems += _impossible(known[name], rule, choices)
+        for category in file.categories.values():
+            for pattern in category.match:
+                if any(matches(pattern, op.name, op.tags) for op in ops):
+                    continue
+                if pattern.startswith(TAG):
+                    word = pattern.removeprefix(TAG)
+                    problems.append(dangling(pattern.location, "tag", word, tags, len(pattern)))
+                else:
+                    message = f"no operator of this PyTorch matches '{pattern}'"
+                    problems.append(Diagnostic(pattern.location, message, "remove it", length=len(pattern)))
+            if category.rule.strategy == "library":
+                message = "a category cannot have strategy: library"
+                problems.append(Diagnostic(category.rule.location, message, "name the operators one by one"))
+    return problems
+
+
+def _impossible(op: TorchOp, rule: Rule, choices: Mapping[str, Choice]) -> list[Diagnostic]:
+    if rule.strategy == "library":
+        assert rule.operation is not None
+        if rule.operation not in choices:
+            return [dangling(rule.operation.location, "operation", rule.operation, choices)]
+        if LIBRARY_OPS.get(op.name) != rule.operation:
+            known = ", ".join(f"{name} by {operation}" for name, operation in LIBRARY_OPS.items())
+            message = f"there is no template for a library kernel of {op.name} by {rule.operation}"
+            return [
+                Diagnostic(rule.operation.location, message, f"the library kernels are {known}", length=len(op.name))
+            ]
+    if rule.strategy == "composite" and op.composite is None:
+        message = f"PyTorch has no composite kernel of {op.name}"
+        return [Diagnostic(rule.location, message, "leave strategy out: it falls back to the CPU")]
+    if rule.strategy == "fallback" and op.view:
+        message = f"{op.name} makes a view, and a view of a copy would be none"
+        return [Diagnostic(rule.location, message, "leave strategy out")]
+    return []
+
+
+def kernel_problems(ops: Sequence[TorchOp], kernels: Iterable[TorchKernel]) -> list[Diagnostic]:
+    """Hand-written kernels of operators that the wheel does not have, or that no kernel can be written for."""
+    known = {op.name: op for op in ops}
+    problems = []
+    for kernel in kernels:
+        op = known.get(kernel.op)
+        if op is None:
+            problems.append(dangling(kernel.op.location, "operator", kernel.op, known))
+        elif op.composite == "implicit" and not op.cpu:
+            message = f"{op.name} is decomposed before a backend is asked: a kernel of it would break its gradient"
+            hint = "write kernels of the operators that it is made of"
+            problems.append(Diagnostic(kernel.op.location, message, hint, length=len(op.name), rule="kernel"))
+    return problems

@@ -1,0 +1,71 @@
+"""The program that reads PyTorch's operators with torchgen, in a process of its own: `python read_ops.py SITE`.
+
+It prints one JSON document: a list of operators, in the order of `native_functions.yaml`. torchgen is the parser that
+PyTorch itself is generated with, so nothing is guessed about the format of that file; torch is never imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+def main(site: str) -> int:
+    """Print the operators of the PyTorch below `site`, a site-packages folder."""
+    sys.path[:] = [*sys.path[1:], site]  # this file's own folder holds modules of common names
+    import os
+
+    import torchgen
+    from torchgen.api.types import DispatcherSignature
+    from torchgen.context import native_function_manager
+    from torchgen.gen import parse_native_yaml
+    from torchgen.model import DispatchKey
+
+    folder = os.path.join(os.path.dirname(torchgen.__file__), "packaged", "ATen", "native")
+    parsed = parse_native_yaml(os.path.join(folder, "native_functions.yaml"), os.path.join(folder, "tags.yaml"))
+    on_cpu = parsed.backend_indices[DispatchKey.CPU]
+    by_name = {function.func.name: function for function in parsed.native_functions}
+    found: list[dict[str, Any]] = []
+    for function in parsed.native_functions:
+        delegate = by_name[function.structured_delegate] if function.structured_delegate is not None else None
+        with native_function_manager(function):
+            signature = DispatcherSignature.from_schema(function.func, symint=False)
+            returns = signature.returns_type().cpp_type()
+            params = [[binding.type, binding.name] for binding in signature.arguments()]
+        found.append(
+            {
+                "name": f"aten::{function.func.name}",
+                "schema": f"aten::{function.func}",
+                "cpu": on_cpu.has_kernel(function) or (delegate is not None and on_cpu.has_kernel(delegate)),
+                "composite": _composite(function, delegate is not None),
+                "structured": function.part_of_structured_group,
+                "view": bool(function.is_view_op),
+                "kind": function.func.kind().name,
+                "tags": sorted(function.tags),
+                "returns": returns,
+                "params": params,
+                "arguments": [
+                    [one.name, str(one.type), one.default, one in function.func.arguments.flat_kwarg_only]
+                    for one in function.func.arguments.flat_all
+                ],
+                "root": function.root_name,
+            }
+        )
+    json.dump(found, sys.stdout)
+    return 0
+
+
+def _composite(function: Any, delegated: bool) -> str | None:
+    """Which kernel of PyTorch's own serves the operator on every device, before a fallback is asked."""
+    if function.has_composite_implicit_autograd_kernel:
+        return "implicit"
+    if function.has_composite_explicit_autograd_kernel:
+        return "explicit"
+    if function.has_composite_explicit_autograd_non_functional_kernel or delegated:
+        return "non_functional"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,79 @@
+"""What `fl-gen bench` measures, and how it is held against an earlier measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One model on one device. Seconds are those of a step; `noise` is how far steps usually are from the median."""
+
+    device: str
+    median: Annotated[float, "seconds a step"]
+    fastest: Annotated[float, "seconds"]
+    noise: Annotated[float, "median distance from the median, as a part of it"]
+    steps: int
+    items: Annotated[int, "what one step handles"]
+    unit: str
+    device_bytes: Annotated[int | None, "the most device memory that tensors held; null on the CPU"]
+    host_bytes: Annotated[int, "the most memory of the process"]
+
+    @property
+    def throughput(self) -> float:
+        """Items a second, at the median."""
+        return self.items / self.median if self.median else 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One model: on the device and, side by side, on the CPU."""
+
+    model: str
+    mode: Literal["train", "infer"]
+    device: Timing
+    cpu: Timing | None
+
+    @property
+    def slowdown(self) -> float | None:
+        """Seconds on the device for each second on the CPU, the figure that a noisy machine changes least."""
+        return self.device.median / self.cpu.median if self.cpu is not None and self.cpu.median else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A model now and in the baseline.
+
+    A `ratio` above 1 is slower, or more memory; `limit` is what noise and threshold allow.
+    """
+
+    model: str
+    mode: str
+    what: Literal["time", "time beside the CPU", "device memory"]
+    ratio: float
+    limit: float
+
+    @property
+    def regressed(self) -> bool:
+        return self.ratio > self.limit
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """A whole measurement; as JSON it is the baseline of later ones."""
+
+    vendor: str
+    torch: str
+    threads: int
+    models: tuple[Measured, ...]
+    comparisons: Annotated[tuple[Comparison, ...], "against the baseline; empty without one"]
+    missing: Annotated[tuple[str, ...], "models that the baseline has and this measurement has not"]
+
+    @property
+    def regressions(self) -> tuple[Comparison, ...]:
+        return tuple(one for one in self.comparisons if one.regressed)
+
+    @property
+    def exit_code(self) -> int:
+        return 1 if self.regressions or self.missing else 0

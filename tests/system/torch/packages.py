@@ -1,0 +1,129 @@
+"""The build layer of the PyTorch tests: a generated package, built once against the simulated SDK and the PyTorch that is there.
+
+As in `building`, everything lives below `build/test/`, is kept between runs, and is locked against other workers. PyTorch is that
+of the running Python, else that of the Python that FL_GEN_TORCH_PYTHON names.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fl_gen.output.policy import Policy
+from fl_gen.workflow.generate import generate
+from fl_gen.workflow.request import Request
+from system.building import BUILD, CACHE, Variant, environment, lock, run, sim_sdk, succeed, tool
+
+# Two and not one, so that a wrong device shows.
+DEVICES = "2"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A built package: what goes onto Python's path, where it was generated, the SDK that it runs on, and the Python."""
+
+    vendor: str
+    path: Path
+    tree: Path
+    build: Path
+    sdk: Path
+    python: Path
+
+    @property
+    def tests(self) -> Path:
+        """The generated tests."""
+        return self.tree / "tests"
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        """That of a process that uses the package."""
+        own = {
+            "PYTHONPATH": str(self.path),
+            "FL_SIM_DEVICES": DEVICES,
+            "FL_SIM_QUIET": "1",
+            "OMP_NUM_THREADS": "2",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        return environment(**{**own, **variables})
+
+    def run(
+        self, *arguments: str | os.PathLike[str], cwd: Path | None = None, timeout: float = 600, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Python with `arguments`."""
+        return run([self.python, *arguments], cwd=cwd, env=self.environment(**variables), timeout=timeout)
+
+
+def _has_torch(python: Path) -> Path | None:
+    """The folder of `python`'s PyTorch, without importing it."""
+    code = "import importlib.util as u; s = u.find_spec('torch'); print(s.origin if s else '')"
+    origin = run([python, "-c", code]).stdout.strip()
+    return Path(origin).parent if origin else None
+
+
+@functools.cache
+def torch_python() -> tuple[Path, Path]:
+    """A Python that has PyTorch, and PyTorch's folder in it. Skips the test where there is none."""
+    spec = importlib.util.find_spec("torch")
+    if spec is not None and spec.origin:
+        return Path(sys.executable), Path(spec.origin).parent
+    named = os.environ.get("FL_GEN_TORCH_PYTHON")
+    if named:
+        folder = _has_torch(Path(named))
+        if folder is None:
+            pytest.fail(f"FL_GEN_TORCH_PYTHON={named} has no torch", pytrace=False)
+        return Path(named), folder
+    pytest.skip("needs PyTorch: install torch, or name a Python that has it in FL_GEN_TORCH_PYTHON")
+
+
+@functools.cache
+def package(vendor: str = "mlu") -> Package:
+    """The package of `vendor`, generated now and built as far as it is not."""
+    python, torch = torch_python()
+    variant = Variant(vendor)
+    sdk, out = sim_sdk(variant), BUILD / f"torch-{vendor}"
+    with lock(f"torch-{vendor}"):
+        request = Request(vendor=vendor, sdk=("sim",), output=out / "tree", cache=CACHE, framework="torch", torch=torch)
+        generate(request, Policy.OVERWRITE)
+        source, build = out / "tree" / "generated" / f"torch_{vendor}", out / "build"
+        settings = _settings(vendor, sdk, torch, python)
+        record = out / "fl-gen-settings.json"
+        if not record.exists() or json.loads(record.read_text(encoding="utf-8")) != settings:
+            shutil.rmtree(build, ignore_errors=True)
+            options = [f"-D{name}={value}" for name, value in settings.items()]
+            succeed([tool("cmake"), "-G", "Ninja", "-S", source, "-B", build, *options])
+            record.write_text(json.dumps(settings, indent=2), encoding="utf-8")
+        succeed([tool("ninja"), "-C", build], timeout=3600)
+    return Package(vendor, build / "python", source, build, sdk, python)
+
+
+def _settings(vendor: str, sdk: Path, torch: Path, python: Path) -> dict[str, str]:
+    upper = vendor.upper()
+    settings = {
+        "CMAKE_MAKE_PROGRAM": tool("ninja"),
+        "CMAKE_CXX_COMPILER": tool("g++"),
+        "CMAKE_BUILD_TYPE": "None",
+        "CMAKE_CXX_FLAGS": "-O1",
+        "Python_EXECUTABLE": str(python),
+        f"TORCH_{upper}_SDK_ROOT": str(sdk),
+        f"TORCH_{upper}_TORCH_DIR": str(torch),
+        f"TORCH_{upper}_WERROR": "ON",
+        f"TORCH_{upper}_TESTS": "ON",
+    }
+    launcher = shutil.which("ccache")
+    if launcher:
+        settings["CMAKE_CXX_COMPILER_LAUNCHER"] = launcher
+    return settings
+
+
+def failures(output: str) -> Sequence[str]:
+    """The lines of pytest's summary that name what failed."""
+    return [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
