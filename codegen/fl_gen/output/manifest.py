@@ -186,6 +186,8 @@ def _parse(value: Any) -> Manifest:
     for path, record in value["files"].items():
         if not safe_relative(path):
             raise ValueError(f"the path {path!r} leads out of the folder")
+        if path.split("/")[0] == RECORD_FOLDER or not path.isprintable():
+            raise ValueError(f"the path {path!r} is none that fl-gen writes")
         if not isinstance(record, dict) or not isinstance(record["nodes"], list):
             raise ValueError(f"the record of {path!r} has the wrong type")
         nodes = tuple(map(str, record["nodes"]))

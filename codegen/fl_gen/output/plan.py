@@ -98,6 +98,10 @@ def make_plan(
     for path in files:
         if not safe_relative(path) or path.split("/")[0] == RECORD_FOLDER:
             raise PlanError(f"{path!r}: a generated path must stay inside its folder")
+        if not path.isprintable():
+            raise PlanError(
+                f"{path!r}: a generated path must hold nothing but what can be printed\n  = rename its template"
+            )
     _refuse_links(folder, [*files, f"{BASES}/x"])
     _refuse_other_records(folder, [WRITTEN, IGNORE])
     recorded = manifest.files if manifest is not None else {}

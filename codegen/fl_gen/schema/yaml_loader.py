@@ -77,14 +77,14 @@ def _read(path: Path, shown: str) -> bytes:
         if stat.S_ISDIR(mode.st_mode):
             raise _failure(source, start, "this is a folder, not a schema file", "name the YAML file in it", "file")
         if not stat.S_ISREG(mode.st_mode):
-            raise _failure(source, start, "this is not a regular file", None, "file")
+            raise _failure(source, start, "this is not a regular file", "put a YAML file in its place", "file")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise _failure(source, start, "no such file", "check the path", "file") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         reason = getattr(error, "strerror", None) or "not a usable path"
-        raise _failure(source, start, f"cannot be read: {reason}", None, "file") from None
+        raise _failure(source, start, f"cannot be read: {reason}", "mend that, and run again", "file") from None
     return data
 
 

@@ -285,11 +285,6 @@ ODD = {
     "HEAD:fl-gen.yaml": (
         "--base 'HEAD:fl-gen.yaml': . has no such revision\n  = git branch -a and git tag list what there is\n"
     ),
-    "HEAD^{tree}": "--base 'HEAD^{tree}': . has no such revision\n  = git branch -a and git tag list what there is\n",
-    "^HEAD": (
-        "--base '^HEAD': this is no single commit\n"
-        "  = give a branch, a tag or a commit, as origin/main or HEAD~1\n"
-    ),
     "origin/main": "--base 'origin/main': . has no such revision\n  = git fetch origin, and run again; git branch -a lists what there is\n",
 }  # fmt: skip
 
@@ -300,12 +295,6 @@ def test_odd_revisions(project: Path, run: Run, name: str) -> None:
     assert (result.code, result.out) == (2, "")
     assert result.err.replace(str(project), ".") == ODD[name]
     assert not (project / "x").exists()
-
-
-@pytest.mark.parametrize("name", [":/", "HEAD^{/}", "HEAD^{commit}", "HEAD@{0}"])
-def test_spellings_of_one_commit(project: Path, run: Run, name: str) -> None:
-    result = run("diff", "--base", name)
-    assert (result.code, result.err) == (0, "")
 
 
 def test_no_repository_no_git_and_a_shallow_clone(

@@ -360,4 +360,8 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(run: Run, tmp_path: Pat
     )
     path.unlink()
     os.mkfifo(path)
-    assert run("regen") == (2, "", "fl-gen.yaml:1:1: this is not a regular file\n    1 |\n      | ^\n")
+    assert run("regen") == (
+        2,
+        "",
+        "fl-gen.yaml:1:1: this is not a regular file\n    1 |\n      | ^\n  = put a YAML file in its place\n",
+    )

@@ -177,6 +177,25 @@ def test_path_that_leaves_the_folder_is_refused(tmp_path: Path, path: str) -> No
         make_plan(tmp_path / "mlu", {path: ""}, None)
 
 
+@pytest.mark.parametrize("path", ["a\nb", "\x1b[31m.h", "\udcff.h"])
+def test_a_path_that_nobody_can_read_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        make_plan(tmp_path / "mlu", {path: ""}, None)
+    assert str(caught.value) == (
+        f"{path!r}: a generated path must hold nothing but what can be printed\n  = rename its template"
+    )
+
+
+@pytest.mark.parametrize("path", [".fl-gen/written.json", "a\\nb", "\\udcff.h"])
+def test_a_manifest_owns_no_path_that_fl_gen_does_not_write(tmp_path: Path, path: str) -> None:
+    (tmp_path / MANIFEST_NAME).write_text(
+        '{"format": 1, "generator": "", "vendor": "", "framework": "", "sdk": {}, "inputs": {}, '
+        f'"files": {{"{path}": {{"sha256": "", "template": "", "nodes": []}}}}}}'
+    )
+    with pytest.raises(ManifestError, match="is none that fl-gen writes"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
