@@ -491,6 +491,16 @@ def test_a_convolution_keeps_channels_last() -> None:
     assert torch.equal(found.detach().cpu(), wanted.detach())
 
 
+def test_batch_normalisation_updates_its_statistics() -> None:
+    host, given = nn.BatchNorm2d(3), torch.randn(4, 3, 5, 5)
+    there = copy.deepcopy(host).to(DEVICE)
+    for _ in range(2):
+        same(there(given.to(DEVICE)).detach(), host(given).detach())
+    for name, buffer in host.named_buffers():
+        same(there.get_buffer(name), buffer)
+    same(there.eval()(given.to(DEVICE)).detach(), host.eval()(given).detach())
+
+
 @pytest.mark.parametrize("bias", (True, False))
 @pytest.mark.parametrize("kind", (nn.LSTM, nn.GRU, nn.RNN))
 def test_recurrent_networks(kind: Callable[..., nn.Module], bias: bool) -> None:

@@ -52,8 +52,8 @@ def test_a_sound_machine(run: Run) -> None:
     assert result.err == ""
     titles = [section["title"] for section in json.loads(result.out)["sections"]]
     assert titles == [
-        "fl-gen", "libclang", "compilers and build tools", "formatters", "headers of others", "SDKs", "caches",
-        "environment",
+        "fl-gen", "libclang", "compilers and build tools", "formatters", "PyTorch", "headers of others", "SDKs",
+        "caches", "environment",
     ]  # fmt: skip
     libclang = found(result.out, "libclang")
     assert "18.1.1" in libclang["details"]["version"]
