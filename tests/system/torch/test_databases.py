@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from torch_database.campaign import Result, Run, report, run_parts
 
 from .packages import Package
