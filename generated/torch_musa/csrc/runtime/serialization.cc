@@ -28,7 +28,7 @@ void load(const at::Tensor& /*tensor*/, Metadata& metadata) {
   }
 }
 
-[[maybe_unused]] const bool registered = [] {
+[[maybe_unused]] const bool metadata_registered = [] {
   torch::jit::TensorBackendMetaRegistry(
       c10::DeviceType::PrivateUse1, &save, &load);
   return true;
