@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/native_dropout_backward.h>
 #include <ATen/ops/native_dropout_backward_ops.h>
 #include <ATen/ops/native_dropout_ops.h>
 #include <ATen/ops/ones_like.h>
@@ -76,9 +77,10 @@ at::Tensor native_dropout_backward(
   const DeviceScope device_scope(device);
   const at::Tensor host = to_host(grad_output);
   const at::Tensor kept = to_host(mask);
-  const at::Tensor grad = scale == 0.0
-      ? at::zeros_like(host)
-      : host * noise_of(kept, host, 1.0 / scale);
+  const at::Tensor grad = !host.is_floating_point()
+      ? at::native_dropout_backward(host, kept, scale)
+      : scale == 0.0 ? at::zeros_like(host)
+                     : host * noise_of(kept, host, 1.0 / scale);
   return to_device(grad, device);
 }
 
