@@ -13,16 +13,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from fl_gen.output.policy import Policy
+from fl_gen.sdk.wheel import find_wheel
 from fl_gen.workflow.generate import generate
 from fl_gen.workflow.request import Request
-from system.building import BUILD, CACHE, Variant, environment, lock, run, sim_sdk, succeed, tool
+from system.building import BUILD, CACHE, Variant, environment, lock, missing, run, sim_sdk, succeed, tool
 
 # Two and not one, so that a wrong device shows.
 DEVICES = "2"
@@ -81,20 +82,51 @@ def torch_python() -> tuple[Path, Path]:
         if folder is None:
             pytest.fail(f"FL_GEN_TORCH_PYTHON={named} has no torch", pytrace=False)
         return Path(named), folder
-    pytest.skip("needs PyTorch: install torch, or name a Python that has it in FL_GEN_TORCH_PYTHON")
+    missing("PyTorch: install torch, or name a Python that has it in FL_GEN_TORCH_PYTHON")
+    raise AssertionError
 
 
 @functools.cache
 def package(vendor: str = "mlu") -> Package:
-    """The package of `vendor`, generated now and built as far as it is not."""
+    """The package of `vendor` for the PyTorch that is there, generated now and built as far as it is not."""
     python, torch = torch_python()
-    variant = Variant(vendor)
-    sdk, out = sim_sdk(variant), BUILD / f"torch-{vendor}"
-    with lock(f"torch-{vendor}"):
+    return _built(vendor, torch, python, BUILD / f"torch-{vendor}", {"CMAKE_CXX_FLAGS": "-O1", "TESTS": "ON"})
+
+
+@functools.cache
+def quick_package(vendor: str, *, torch: Path | None = None, extension: bool = True) -> Package:
+    """As `package`, but as fast as it can be compiled: one unit for each library, without optimisation.
+
+    `torch` is the folder of another PyTorch than the one that is there; what is built for it can be linked and not run,
+    and the libraries that its own libraries need may be absent. `extension` says whether Python's is built.
+    """
+    python = Path(sys.executable) if torch else torch_python()[0]
+    settings = {
+        "CMAKE_CXX_FLAGS": "-O0",
+        "CMAKE_UNITY_BUILD": "ON",
+        "CMAKE_UNITY_BUILD_BATCH_SIZE": "0",
+        "CMAKE_SHARED_LINKER_FLAGS": "-Wl,--no-undefined"
+        + (" -Wl,--unresolved-symbols=ignore-in-shared-libs" * bool(torch)),
+        "PYTHON": "ON" if extension else "OFF",
+    }
+    wheel = torch or torch_python()[1]
+    folder = "-".join(["torch", "quick", vendor, *([read_version(wheel)] if torch else [])])
+    return _built(vendor, wheel, python, BUILD / folder, settings)
+
+
+def read_version(torch: Path) -> str:
+    """The release of the PyTorch in the folder `torch`."""
+    return find_wheel(torch).release
+
+
+def _built(vendor: str, torch: Path, python: Path, out: Path, own: Mapping[str, str]) -> Package:
+    """The package in the folder `out`, built with the settings `own`."""
+    sdk = sim_sdk(Variant(vendor))
+    with lock(out.name):
         request = Request(vendor=vendor, sdk=("sim",), output=out / "tree", cache=CACHE, framework="torch", torch=torch)
         generate(request, Policy.OVERWRITE)
         source, build = out / "tree" / "generated" / f"torch_{vendor}", out / "build"
-        settings = _settings(vendor, sdk, torch, python)
+        settings = _settings(vendor, sdk, torch, python, own)
         record = out / "fl-gen-settings.json"
         if not record.exists() or json.loads(record.read_text(encoding="utf-8")) != settings:
             shutil.rmtree(build, ignore_errors=True)
@@ -105,18 +137,18 @@ def package(vendor: str = "mlu") -> Package:
     return Package(vendor, build / "python", source, build, sdk, python)
 
 
-def _settings(vendor: str, sdk: Path, torch: Path, python: Path) -> dict[str, str]:
-    upper = vendor.upper()
+def _settings(vendor: str, sdk: Path, torch: Path, python: Path, own: Mapping[str, str]) -> dict[str, str]:
+    """The variables for CMake. The package's own, in capitals without an underscore, get its name in front."""
+    package = f"TORCH_{vendor.upper()}"
     settings = {
         "CMAKE_MAKE_PROGRAM": tool("ninja"),
         "CMAKE_CXX_COMPILER": tool("g++"),
         "CMAKE_BUILD_TYPE": "None",
-        "CMAKE_CXX_FLAGS": "-O1",
         "Python_EXECUTABLE": str(python),
-        f"TORCH_{upper}_SDK_ROOT": str(sdk),
-        f"TORCH_{upper}_TORCH_DIR": str(torch),
-        f"TORCH_{upper}_WERROR": "ON",
-        f"TORCH_{upper}_TESTS": "ON",
+        f"{package}_SDK_ROOT": str(sdk),
+        f"{package}_TORCH_DIR": str(torch),
+        f"{package}_WERROR": "ON",
+        **{name if "_" in name else f"{package}_{name}": value for name, value in own.items()},
     }
     launcher = shutil.which("ccache")
     if launcher:
