@@ -7,67 +7,14 @@ The samples are PyTorch's own; dtypes and tolerances are those of kernels.yaml a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
-from torch.testing._internal.common_methods_invocations import OpInfo, op_db
 
 import torch_mlu
 
 DEVICE = "mlu"
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """An operator with a kernel: the dtypes that it is for (none: all) and (rtol, atol) by dtype."""
-
-    op: str
-    strategy: str
-    dtypes: tuple[str, ...] = ()
-    tolerance: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def infos(self) -> list[OpInfo]:
-        """What PyTorch knows of its samples; nothing for an operator that no test of PyTorch's calls by itself."""
-        return [info for info in op_db if info.aten_name == self.base.rstrip("_")]
-
-    @property
-    def base(self) -> str:
-        """The name without namespace and overload."""
-        return self.op.removeprefix("aten::").partition(".")[0]
-
-    def call(self, info: OpInfo, like: Any, arguments: Any, keywords: Any) -> Any:
-        """What this overload makes; `like` is what it should, for a result that is written in place."""
-        if self.base.endswith("_"):
-            return info.inplace_variant(
-                arguments[0].clone(), *arguments[1:], **keywords
-            )
-        if self.op.rpartition(".")[2].endswith("out"):
-            return info.op(*arguments, out=moved(torch.empty_like(like)), **keywords)
-        return info.op(*arguments, **keywords)
-
-
-KERNELS = (
-    Kernel(
-        "aten::_to_copy",
-        "library",
-        (
-            "float32",
-            "float16",
-            "bfloat16",
-        ),
-        {},
-    ),
-)
-CASES = [
-    (kernel, info, dtype)
-    for kernel in KERNELS
-    for info in kernel.infos
-    for dtype in sorted(info.supported_dtypes("cpu"), key=str)
-    if not kernel.dtypes or str(dtype).removeprefix("torch.") in kernel.dtypes
-]
 
 
 def moved(value: Any) -> Any:
@@ -76,27 +23,23 @@ def moved(value: Any) -> Any:
     return type(value)(map(moved, value)) if isinstance(value, (list, tuple)) else value
 
 
-@pytest.mark.parametrize(
-    ("kernel", "info", "dtype"),
-    CASES,
-    ids=[f"{info.full_name}-{kernel.op}-{dtype}" for kernel, info, dtype in CASES],
-)
-def test_a_kernel_computes_what_the_cpu_does(
-    kernel: Kernel, info: OpInfo, dtype: torch.dtype
-) -> None:
+def strategies_of(
+    op: str, work: Callable[[], torch.Tensor]
+) -> tuple[torch.Tensor, set[str]]:
+    """What `work` makes, on the CPU, and how `op` was done for it."""
     torch_mlu.enable_op_stats()
-    name = str(dtype).removeprefix("torch.")
-    rtol, atol = kernel.tolerance.get(name, (None, None))
-    for sample in info.sample_inputs("cpu", dtype):
-        wanted = info.op(sample.input, *sample.args, **sample.kwargs)
-        arguments = (moved(sample.input), *moved(sample.args))
-        keywords = {name: moved(value) for name, value in sample.kwargs.items()}
-        found = kernel.call(info, wanted, arguments, keywords)
-        torch.testing.assert_close(
-            found, wanted, rtol=rtol, atol=atol, check_device=False, equal_nan=True
-        )
-    ran = {(stat.op, stat.strategy) for stat in torch_mlu.get_op_stats()}
-    assert (
-        kernel.op,
-        kernel.strategy,
-    ) in ran, f"{kernel.op} never ran: only {sorted(ran)}"
+    torch_mlu.reset_op_stats()
+    found = work()
+    told = {stat.strategy for stat in torch_mlu.get_op_stats() if stat.op == op}
+    return found.cpu(), told
+
+
+def test_conversions_are_the_librarys_for_dtypes_that_it_has() -> None:
+    value = torch.randn(3, 5)
+    on_device, double = moved([value, value.double()])
+    found, told = strategies_of("aten::_copy_from", lambda: on_device.half())
+    assert torch.equal(found, value.half())
+    assert told == {"library"}
+    found, told = strategies_of("aten::_copy_from", lambda: double.half())
+    assert torch.equal(found, value.double().half())
+    assert told == {"fallback"}

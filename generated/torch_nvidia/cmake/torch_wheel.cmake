@@ -27,8 +27,9 @@ if(NOT _release STREQUAL "2.13")
     "Generate it again: fl-gen backend nvidia --framework torch --torch ${_torch}")
 endif()
 
-# Which of the two layouts of std::string the wheel was built with can be seen in its symbols.
-file(STRINGS "${_torch}/lib/libc10.so" _new_abi REGEX "__cxx11" LIMIT_COUNT 1)
+# Which of the two layouts of std::string the wheel was built with can be seen in its own symbols. Those of the C++
+# library, which may be linked into it, are there in both.
+file(STRINGS "${_torch}/lib/libc10.so" _new_abi REGEX "torchCheckFail.*__cxx11" LIMIT_COUNT 1)
 set(_abi 0)
 if(_new_abi)
   set(_abi 1)

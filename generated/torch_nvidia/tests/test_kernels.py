@@ -7,6 +7,7 @@ The samples are PyTorch's own; dtypes and tolerances are those of kernels.yaml a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,3 +119,61 @@ def test_a_kernel_computes_what_the_cpu_does(
         kernel.op,
         kernel.strategy,
     ) in ran, f"{kernel.op} never ran: only {sorted(ran)}"
+
+
+def strategies_of(
+    op: str, work: Callable[[], torch.Tensor]
+) -> tuple[torch.Tensor, set[str]]:
+    """What `work` makes, on the CPU, and how `op` was done for it."""
+    torch_nvidia.enable_op_stats()
+    torch_nvidia.reset_op_stats()
+    found = work()
+    told = {stat.strategy for stat in torch_nvidia.get_op_stats() if stat.op == op}
+    return found.cpu(), told
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("flipped", ["", "left", "right", "both"])
+def test_products_of_matrices_are_the_librarys(
+    dtype: torch.dtype, flipped: str
+) -> None:
+    left, right = torch.randn(5, 7).to(dtype), torch.randn(7, 3).to(dtype)
+    on_device = moved([left, right])
+    if flipped in ("left", "both"):
+        on_device[0] = moved(left.t().contiguous()).t()
+    if flipped in ("right", "both"):
+        on_device[1] = moved(right.t().contiguous()).t()
+    found, told = strategies_of("aten::mm", lambda: torch.mm(*on_device))
+    torch.testing.assert_close(found, torch.mm(left, right))
+    assert told == {"library"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.complex64])
+def test_products_of_dtypes_that_the_library_lacks_fall_back(
+    dtype: torch.dtype,
+) -> None:
+    value = torch.arange(6).reshape(2, 3).to(dtype)
+    found, told = strategies_of(
+        "aten::mm", lambda: torch.mm(moved(value), moved(value).t())
+    )
+    assert torch.equal(found, torch.mm(value, value.t()))
+    assert told == {"fallback"}
+
+
+def test_products_of_layouts_that_the_library_lacks_fall_back() -> None:
+    value, other = torch.randn(4, 6), torch.randn(3, 2)
+    found, told = strategies_of(
+        "aten::mm", lambda: torch.mm(moved(value)[:, ::2], moved(other))
+    )
+    torch.testing.assert_close(found, torch.mm(value[:, ::2], other))
+    assert told == {"fallback"}
+
+
+def test_products_on_the_blacklist_fall_back() -> None:
+    value = torch.randn(4, 4)
+    torch_nvidia.set_op_blacklist(["aten::mm"])
+    found, told = strategies_of(
+        "aten::mm", lambda: torch.mm(moved(value), moved(value))
+    )
+    torch.testing.assert_close(found, torch.mm(value, value))
+    assert told == {"fallback"}
