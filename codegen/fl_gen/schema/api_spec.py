@@ -315,7 +315,21 @@ def api_problems(data: Table[Any]) -> list[Diagnostic]:
         named += [("header", header, headers) for header in library["headers"]]
     named += [("library", entry["library"], libraries) for entry in (*data["headers"], *data["maps"])]
     problems += [dangling(word.location, what, word, known) for what, word, known in named if word not in known]
-    return problems
+    return [*problems, *_without_version(data, order)]
+
+
+def _without_version(data: Table[Any], order: dict[str, int]) -> Iterator[Diagnostic]:
+    """Versions of the SDK that do not say which version of a library they hold, though they have it or its headers."""
+    for version in data["versions"]:
+        place = order[version["version"]]  # the newest is 0
+        needed = {
+            str(entry["library"] if "library" in entry else entry["name"])
+            for entry in (*data["headers"], *data["libraries"])
+            if order.get(entry.get("since"), place) >= place >= order.get(entry.get("until"), place)
+        }
+        for name in sorted(needed - {str(key) for key in version["libraries"]}):
+            message = f"version {version['version']} does not say which version of {name} it holds"
+            yield Diagnostic(version["libraries"].location, message, f"add {name}: <version>", rule="missing-key")
 
 
 def _dated(data: Table[Any]) -> Iterator[Table[Any]]:

@@ -91,8 +91,13 @@ class Life(RuleBasedStateMachine):
 
     def forget(self) -> None:
         """A person's own action may remove what they wrote: what is gone now is theirs to lose."""
-        everything = b"\n".join(p.read_bytes() for p in self.root.rglob("*") if p.is_file())
-        self.tokens = {token: where for token, where in self.tokens.items() if token.strip() in everything}
+        there = self.lines()
+        self.tokens = {token: where for token, where in self.tokens.items() if token.strip() in there}
+
+    def lines(self) -> set[bytes]:
+        """Every line of every file."""
+        files = [path.read_bytes() for path in self.root.rglob("*") if path.is_file()]
+        return {line.strip() for data in files for line in data.split(b"\n")}
 
     @rule(number=st.integers(0, 99), line=st.integers(0, 400))
     def insert_a_line(self, number: int, line: int) -> None:
@@ -130,6 +135,7 @@ class Life(RuleBasedStateMachine):
             path.chmod(0o640)
         elif kind == "latin-1":
             path.write_bytes(data + b"// \xe4\xff\n")
+            self.forget()  # of the last line, if it had no end
         else:
             path.write_bytes(data.rstrip(b"\n") if kind == "no newline" else b"")
             self.forget()
@@ -158,7 +164,7 @@ class Life(RuleBasedStateMachine):
         if kind == "f":
             token = self.token()
             with path.open("ab") as file:
-                file.write(token)
+                file.write(b"\n" + token)
             self.tokens[token] = False
         elif kind == "l" and not os.path.lexists(path.with_name("link")):
             path.with_name("link").symlink_to("/nowhere")
@@ -182,7 +188,7 @@ class Life(RuleBasedStateMachine):
         path = files[number % len(files)] if files and number % 3 else self.root / "backends" / "mlu" / "own.cc"
         token = self.token()
         with path.open("ab") as file:
-            file.write(token)
+            file.write(b"\n" + token)
         self.tokens[token] = False
 
     @rule(name=st.sampled_from(["old", "mlu2"]))
@@ -266,10 +272,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def nothing_of_a_person_is_lost(self) -> None:
-        lines: set[bytes] = set()
-        for path in self.root.rglob("*"):
-            if path.is_file():
-                lines.update(line.strip() for line in path.read_bytes().split(b"\n"))
+        lines = self.lines()
         assert [token for token in self.tokens if token.strip() not in lines] == []
 
     @invariant()
