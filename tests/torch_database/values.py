@@ -19,17 +19,18 @@ class Difference:
 
 
 def to_device(value: Any, device: str) -> Any:
-    """`value` with every tensor moved to `device`: leaves stay leaves, one tensor met twice stays one, views stay views.
+    """`value` with every tensor moved to `device`, and `device` where a sample says the CPU.
 
-    Tensors with a storage of their own are moved as they are; those that share one are rebuilt on one moved storage, so
-    that an operator that looks at overlap sees the same as on the CPU.
+    Leaves stay leaves, one tensor met twice stays one, and what shares a storage still does: an operator that looks at
+    overlap, strides or what lies outside of a view sees the same as on the CPU.
     """
     moved: dict[int, torch.Tensor] = {}
+    storages: dict[tuple[int, torch.dtype], torch.Tensor] = {}
 
     def move(item: Any) -> Any:
         if isinstance(item, torch.Tensor):
             if id(item) not in moved:
-                moved[id(item)] = _moved(item, device)
+                moved[id(item)] = _moved(item, device, storages)
             return moved[id(item)]
         if isinstance(item, torch.device):
             return torch.device(device)
@@ -39,29 +40,42 @@ def to_device(value: Any, device: str) -> Any:
     return tree_map(move, value)
 
 
-def _moved(tensor: torch.Tensor, device: str) -> torch.Tensor:
+def names_device(value: Any) -> bool:
+    """Whether a sample says where results are to be made."""
+    return any(isinstance(item, torch.device) or item == "cpu" for item in tree_flatten(value)[0] if not _many(item))
+
+
+def _many(item: Any) -> bool:
+    """Whether comparing `item` gives more than a yes or no."""
+    return not isinstance(item, (str, torch.device))
+
+
+def _moved(tensor: torch.Tensor, device: str, storages: dict[tuple[int, torch.dtype], torch.Tensor]) -> torch.Tensor:
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
         result = tensor.detach().to(device)
     else:
-        result = _with_strides(tensor.detach(), device)
+        result = _on_moved_storage(tensor.detach(), device, storages)
     if tensor.requires_grad:
         result.requires_grad_(True)
     return result
 
 
-def _with_strides(tensor: torch.Tensor, device: str) -> torch.Tensor:
-    """A copy on `device` that has the sizes, strides and conjugate and negative bits of `tensor`."""
+def _on_moved_storage(
+    tensor: torch.Tensor, device: str, storages: dict[tuple[int, torch.dtype], torch.Tensor]
+) -> torch.Tensor:
+    """The view that `tensor` is of its storage, of a copy of that on `device`."""
     if tensor.is_conj():
-        return _with_strides(tensor.conj(), device).conj()
+        return _on_moved_storage(tensor.conj(), device, storages).conj()
     if tensor.is_neg():
-        return torch._neg_view(_with_strides(torch._neg_view(tensor), device))
-    if tensor.is_contiguous():
+        return torch._neg_view(_on_moved_storage(torch._neg_view(tensor), device, storages))
+    storage = tensor.untyped_storage()
+    if storage.nbytes() == 0 or storage.nbytes() % tensor.itemsize:
         return tensor.to(device)
-    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    if tensor.numel() == 0:
-        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
-    flat = torch.as_strided(tensor, (reach,), (1,), tensor.storage_offset()).clone()
-    return torch.as_strided(flat.to(device), tensor.shape, tensor.stride())
+    key = (storage.data_ptr(), tensor.dtype)
+    if key not in storages:
+        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)
+        storages[key] = torch.as_strided(whole, (storage.nbytes() // tensor.itemsize,), (1,), 0).to(device)
+    return torch.as_strided(storages[key], tensor.shape, tensor.stride(), tensor.storage_offset())
 
 
 def host(value: Any) -> Any:
@@ -69,8 +83,13 @@ def host(value: Any) -> Any:
     return tree_map(lambda item: item.detach().cpu() if isinstance(item, torch.Tensor) else item, value)
 
 
-def differences(found: Any, wanted: Any, device: str, *, exact_device: bool = True) -> Iterator[Difference]:
-    """What is wrong with `found`, computed on `device`, beside `wanted`, computed on the CPU."""
+def differences(
+    found: Any, wanted: Any, device: str, *, exact_device: bool = True, values: bool = True
+) -> Iterator[Difference]:
+    """What is wrong with `found`, computed on `device`, beside `wanted`, computed on the CPU.
+
+    Without `exact_device` a result may be anywhere; without `values` only its form is looked at.
+    """
     found_leaves, found_shape = tree_flatten(found)
     wanted_leaves, wanted_shape = tree_flatten(wanted)
     if len(found_leaves) != len(wanted_leaves):
@@ -89,7 +108,7 @@ def differences(found: Any, wanted: Any, device: str, *, exact_device: bool = Tr
             yield Difference("device", f"{place}it is on {left.device}")
         if left.layout is torch.strided and right.layout is torch.strided and left.stride() != right.stride():
             yield Difference("strides", f"{place}{left.stride()} for {right.stride()}")
-        problem = unequal(left, right)
+        problem = unequal(left, right) if values else form(left, right)
         if problem:
             yield Difference("value", place + problem)
 
@@ -102,6 +121,13 @@ def unequal(left: torch.Tensor, right: torch.Tensor) -> str:
         )
     except AssertionError as error:
         return " ".join(str(error).split())[:400]
+    return ""
+
+
+def form(left: torch.Tensor, right: torch.Tensor) -> str:
+    """Why two tensors are not of one form; empty if they are."""
+    if left.shape != right.shape or left.dtype != right.dtype or left.layout != right.layout:
+        return f"{left.dtype}{tuple(left.shape)} for {right.dtype}{tuple(right.shape)}"
     return ""
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,11 @@ def on_ranks(
     work: Callable[..., None], ranks: int, *arguments: Any, backend: str = BACKEND
 ) -> None:
     """Runs `work(device, rank, ranks, *arguments)` on `ranks` processes; an exception in one of them is raised here."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    if (
+        here not in sys.path
+    ):  # where the processes find this file, however pytest imported it
+        sys.path.append(here)
     multiprocessing.spawn(
         _rank, (ranks, free_port(), backend, work, arguments), nprocs=ranks
     )

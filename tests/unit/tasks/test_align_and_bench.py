@@ -18,6 +18,7 @@ from fl_gen.report.align_html import align_html
 from fl_gen.report.align_json import align_json, align_schema
 from fl_gen.report.align_text import align_text
 from fl_gen.report.bench import bench_json, bench_schema, bench_text
+from fl_gen.schema.paths import shown
 from fl_gen.tasks.align import tolerances
 from fl_gen.tasks.align_values import Alignment, LayerCheck, NamedCheck, OpCheck, TensorCheck, Worst
 from fl_gen.tasks.bench import _compared
@@ -195,7 +196,7 @@ def test_a_python_without_pytorch(tmp_path: Path, capsys: pytest.CaptureFixture[
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(plain)], check=True)
     python = plain / "bin" / "python"
     assert main(["align", str(model), "--device", "mlu", "--python", str(python)]) == 2
-    assert capsys.readouterr().err == f"{python}: this Python has no PyTorch\n  = name one that has it with --python\n"
+    assert capsys.readouterr().err == f"{shown(python)}: this Python has no PyTorch\n  = name one that has it with --python\n"
 
 
 MODEL = """
@@ -235,7 +236,7 @@ def test_a_model_file_that_is_none(tmp_path: Path, text: str, message: str, caps
     model = tmp_path / "net.py"
     model.write_text(text, encoding="utf-8")
     assert main(["align", str(model), "--device", "cpu", "--python", sys.executable]) == 2
-    assert capsys.readouterr().err.startswith(message.format(model=model, python=sys.executable))
+    assert capsys.readouterr().err.startswith(message.format(model=model, python=shown(sys.executable)))
 
 
 @needs_torch
