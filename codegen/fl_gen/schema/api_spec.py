@@ -319,7 +319,11 @@ def api_problems(data: Table[Any]) -> list[Diagnostic]:
 
 
 def _without_version(data: Table[Any], order: dict[str, int]) -> Iterator[Diagnostic]:
-    """Versions of the SDK that do not say which version of a library they hold, though they have it or its headers."""
+    """Versions of the SDK that do not say which version of a library they hold, though they have it or its headers.
+
+    A library that no entry of `libraries` has is told elsewhere, once.
+    """
+    known = {str(library["name"]) for library in data["libraries"]}
     for version in data["versions"]:
         place = order[version["version"]]  # the newest is 0
         needed = {
@@ -327,7 +331,7 @@ def _without_version(data: Table[Any], order: dict[str, int]) -> Iterator[Diagno
             for entry in (*data["headers"], *data["libraries"])
             if order.get(entry.get("since"), place) >= place >= order.get(entry.get("until"), place)
         }
-        for name in sorted(needed - {str(key) for key in version["libraries"]}):
+        for name in sorted((needed & known) - {str(key) for key in version["libraries"]}):
             message = f"version {version['version']} does not say which version of {name} it holds"
             yield Diagnostic(version["libraries"].location, message, f"add {name}: <version>", rule="missing-key")
 

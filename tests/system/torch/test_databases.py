@@ -21,7 +21,7 @@ TORTURE = bool(os.environ.get("FL_GEN_TORTURE"))
 LISTED: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "differs.yaml").read_text(encoding="utf-8"))
 OTHER_DTYPES = ("int64", "bool", "float16", "bfloat16", "complex64")
 AT_LEAST = 0.98  # of all operators
-SAMPLES = 0 if TORTURE else 2
+SAMPLES = 0 if TORTURE else 1
 SECONDS = 7200.0 if TORTURE else 1200.0
 
 

@@ -142,7 +142,9 @@ def test_what_is_watched(run: Run, sdk: Path, tmp_path: Path) -> None:
     libraries = {path for path in found if "site-packages" in Path(path).parts}
     roots = (str(tmp_path), str(shipped), str(PACKAGE))
     assert {path for path in found - libraries if not path.startswith(roots)} == set()
-    assert {Path(path).parent.name for path in libraries} == {"jinja2", "markupsafe", "yaml", "clang", "clang_format"}
+    # black is one of them where PyTorch packages are made.
+    needed = {"jinja2", "markupsafe", "yaml", "clang", "clang_format"}
+    assert {Path(path).parent.name for path in libraries} - {"black"} == needed
     assert str(tmp_path / "out") not in found
     assert str(tmp_path / "out/generated/mlu") not in found
 

@@ -74,7 +74,7 @@ def test_templates_of_another_framework(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mlu@sim", "--framework", "torch"), "there is no framework 'torch'\n  = frameworks: infinitrain\n"),
+        (("mlu@sim", "--framework", "jax"), "there is no framework 'jax'\n  = frameworks: infinitrain, torch\n"),
         (("mlu@sim", "mlu@sim:4.3"), "mlu: is named twice\n  = name each vendor once, with one SDK\n"),
     ],
 )
