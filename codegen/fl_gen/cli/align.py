@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fl_gen.cli.deliver import deliver
 from fl_gen.cli.options import FILE, FOLDER
 
 
@@ -80,12 +81,7 @@ def align(
         from fl_gen.report.align_text import align_text
 
         text = align_text(found, everything) + "\n"
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        from fl_gen.output.disk import replace_file
-        from fl_gen.report.align_words import verdict
+    from fl_gen.report.align_words import verdict
 
-        replace_file(output, text)
-        click.echo(f"{verdict(found)}\nwritten to {output}")
+    deliver(text, output, verdict(found))
     return found.exit_code

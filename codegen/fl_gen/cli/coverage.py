@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fl_gen.cli.deliver import deliver
 from fl_gen.cli.options import FILE
 
 
@@ -85,12 +86,7 @@ def coverage(
         from fl_gen.report.coverage_text import coverage_text
 
         text = coverage_text(result, top) + "\n"
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        from fl_gen.output.disk import replace_file
-        from fl_gen.report.coverage_words import verdict
+    from fl_gen.report.coverage_words import verdict
 
-        replace_file(output, text)
-        click.echo(f"{verdict(result)}\nwritten to {output}")
+    deliver(text, output, verdict(result))
     return result.exit_code

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fl_gen.cli.deliver import deliver
 from fl_gen.cli.options import FILE, FOLDER, cache_folder, config_option, sdk_options
 
 if TYPE_CHECKING:
@@ -101,14 +102,9 @@ def diff(
         on_terminal = report is None and sys.stdout is not None and sys.stdout.isatty()
         color = on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         text = tree_diff_text(result, TreeLook(color, everything)) + "\n"
-    if report is None:
-        click.echo(text, nl=False)
-    else:
-        from fl_gen.output.disk import replace_file
-        from fl_gen.report.tree_diff_words import summary
+    from fl_gen.report.tree_diff_words import summary
 
-        replace_file(report, text)
-        click.echo(f"{summary(result)}\nwritten to {report}")
+    deliver(text, report, summary(result))
     return result.exit_code
 
 
