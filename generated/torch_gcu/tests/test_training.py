@@ -55,7 +55,7 @@ def test_training_equals_the_cpu_bit_by_bit(
     assert differing == []
 
 
-@pytest.mark.parametrize(("make", "batch", "optimizer"), CASES[:3])
+@pytest.mark.parametrize(("make", "batch", "optimizer"), CASES)
 def test_mixed_precision_is_near_the_cpu(
     make: Callable[[], nn.Module],
     batch: Callable[..., object],
@@ -67,17 +67,7 @@ def test_mixed_precision_is_near_the_cpu(
         losses != train(make, batch(), optimizer, "gcu")[0]
     )  # it is another precision
     assert losses == pytest.approx(expected, rel=1e-3)
-    assert all(t.dtype == torch.float32 for t in state.values())
-
-
-def test_mixed_precision_trains_convolutions() -> None:
-    # The CPU and this device cast other operators here, and batch norm makes much of what is little: later steps differ.
-    expected, _ = train(ResNet18, pictures(), SGD, "cpu")
-    losses, state = train(ResNet18, pictures(), SGD, "gcu", dtype=torch.bfloat16)
-    assert losses[0] != expected[0]
-    assert losses[0] == pytest.approx(expected[0], rel=5e-3)
-    assert losses[-1] < losses[0] / 2
-    assert all(t.dtype in (torch.float32, torch.int64) for t in state.values())
+    assert {t.dtype for t in state.values()} <= {torch.float32, torch.int64}
 
 
 def test_a_scaler_scales_and_skips() -> None:

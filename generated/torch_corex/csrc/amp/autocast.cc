@@ -44,6 +44,10 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(
       KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
   AT_FORALL_PROMOTE(IN_WIDEST)
+  // As on the CPU: the composite asks log_softmax for the dtype of the logits,
+  // so that what is in the lists above would round the loss to the lower
+  // precision.
+  IN_FP32(cross_entropy_loss)
   m.impl("binary_cross_entropy", &refuse_binary_cross_entropy);
 }
 
