@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +52,8 @@ def only(files: dict[str, str], *units: str) -> dict[str, str]:
     return {path: text for path, text in files.items() if path in units or path.endswith(".h")}
 
 
-@pytest.mark.parametrize("vendor", ["mlu", "maca"])
+# Half a minute each: CI takes one of them, and compiles both.
+@pytest.mark.parametrize("vendor", ["mlu", "maca"] if os.environ.get("FL_GEN_TORTURE") else ["maca"])
 def test_the_golden_vendors_pass(vendor: str) -> None:
     resolved, rendered = rendered_for(vendor)
     result = check(resolved, rendered, rendered.generated)
