@@ -23,6 +23,7 @@ from fl_gen.output.policy import Policy
 from fl_gen.sdk.wheel import find_wheel
 from fl_gen.workflow.generate import generate
 from fl_gen.workflow.request import Request
+from fl_gen.workflow.torch_scaffold import scaffold_torch
 from system.building import BUILD, CACHE, Variant, environment, lock, missing, run, sim_sdk, succeed, tool
 
 # Two and not one, so that a wrong device shows.
@@ -88,11 +89,14 @@ def torch_python() -> tuple[Path, Path]:
 
 @functools.cache
 def package(vendor: str = "mlu") -> Package:
-    """The package of `vendor` for the PyTorch that is there, generated now and built as far as it is not."""
+    """The package of `vendor` for the PyTorch that is there, generated now and built as far as it is not.
+
+    That of mlu has two kernels of its user: aten::relu in C++, for two dtypes, and aten::sigmoid in Python, for one.
+    """
     python, torch = torch_python()
     # A few units, so that both processors have work; that each file compiles alone is what --verify tests.
     settings = {"CMAKE_CXX_FLAGS": "-O1", "CMAKE_UNITY_BUILD": "ON", "CMAKE_UNITY_BUILD_BATCH_SIZE": "12"}
-    return _built(vendor, torch, python, BUILD / f"torch-{vendor}", settings)
+    return _built(vendor, torch, python, BUILD / f"torch-{vendor}", settings, kernels=vendor == "mlu")
 
 
 @functools.cache
@@ -121,11 +125,32 @@ def read_version(torch: Path) -> str:
     return find_wheel(torch).release
 
 
-def _built(vendor: str, torch: Path, python: Path, out: Path, own: Mapping[str, str]) -> Package:
+def _write_kernels(request: Request) -> None:
+    """What `fl-gen kernel new` makes, narrowed to some dtypes; the one in Python is written to its end."""
+    listing = request.backends / "kernels.yaml"
+    if listing.exists() and "sigmoid" in listing.read_text(encoding="utf-8"):
+        return
+    shutil.rmtree(request.backends, ignore_errors=True)
+    scaffold_torch(request, "aten::relu", python=False)
+    sigmoid = scaffold_torch(request, "aten::sigmoid", python=True).path
+    skeleton = sigmoid.read_text(encoding="utf-8")
+    sigmoid.write_text(
+        skeleton.replace("return NotImplemented", "return self.neg().exp().add(1).reciprocal()"), "utf-8"
+    )
+    text = listing.read_text(encoding="utf-8")
+    text = text.replace("function: relu}", "function: relu, dtypes: [float32, float16]}")
+    listing.write_text(text.replace("sigmoid:sigmoid}", "sigmoid:sigmoid, dtypes: [float32]}"), encoding="utf-8")
+
+
+def _built(
+    vendor: str, torch: Path, python: Path, out: Path, own: Mapping[str, str], *, kernels: bool = False
+) -> Package:
     """The package in the folder `out`, built with the settings `own`."""
     sdk = sim_sdk(Variant(vendor))
     with lock(out.name):
         request = Request(vendor=vendor, sdk=("sim",), output=out / "tree", cache=CACHE, framework="torch", torch=torch)
+        if kernels:
+            _write_kernels(request)
         generate(request, Policy.OVERWRITE)
         source, build = out / "tree" / "generated" / f"torch_{vendor}", out / "build"
         settings = _settings(vendor, sdk, torch, python, own)

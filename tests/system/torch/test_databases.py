@@ -62,7 +62,9 @@ def test_what_is_listed_still_differs(mlu: Package, tmp_path: Path) -> None:
     keys = [key.partition(" ") for key in LISTED["operators"]]
     names = {name for name, _, dtype in keys if dtype}
     dtypes = {dtype for _, _, dtype in keys if dtype}
-    results = run(mlu, tmp_path, "ops", "--dtypes", ",".join(sorted(dtypes)), "--only", ",".join(sorted(names)), parts=1)
+    results = run(
+        mlu, tmp_path, "ops", "--dtypes", ",".join(sorted(dtypes)), "--only", ",".join(sorted(names)), parts=1
+    )
     assert {result.name for result in results} == names
     assert not report(results, LISTED["operators"])
 
