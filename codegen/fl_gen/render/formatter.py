@@ -72,13 +72,16 @@ class TreeFormatter:
 
     def finish(self) -> dict[str, str]:
         """Every file, formatted. Raises FormatterError."""
-        if self._pending:
-            self._start()
+        self._start_rest()
         for run in self._runs:
             for path, formatted in run.result().items():
                 self._done[path] = formatted
                 _write(self._cache, _key(run.files[path], self._style), formatted)
         return dict(self._done)
+
+    def _start_rest(self) -> None:
+        if self._pending:
+            self._start()
 
     def _start(self) -> None:
         self._runs.append(_Run(self._pending, self._style))

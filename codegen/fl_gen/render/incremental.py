@@ -28,7 +28,7 @@ from fl_gen.sdk.identity import code_identity, text_digest
 if TYPE_CHECKING:
     import jinja2
 
-FORMAT = 1  # raise when an entry's form changes
+FORMAT = 2  # raise when an entry's form changes
 _MOST_BYTES = 256 << 20
 _MOST_FILES = 64  # vendors, each of one project, whose texts are kept
 _ABSENT = "absent"
@@ -38,16 +38,20 @@ _CODE = code_identity(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 @dataclass(frozen=True)
 class _Entry:
-    """A text and what it depends on: templates by digest, and what was read of the model, with a digest of it."""
+    """A text and what it depends on: templates by digest, and what was read of the model, with a digest of it.
+
+    `found` is what the text said about other files before it was formatted.
+    """
 
     template: str
     templates: Mapping[str, str]
     reads: Reads
     model: str
     text: str = ""
+    found: tuple[str, ...] = ()
 
     def to_json(self) -> list[Any]:
-        return [self.template, dict(self.templates), self.reads.to_json(), self.model, self.text]
+        return [self.template, dict(self.templates), self.reads.to_json(), self.model, self.text, list(self.found)]
 
 
 class KeptTexts:
@@ -114,10 +118,14 @@ class KeptTexts:
                 self._new[key] = _Entry(file.template, templates, recorder.reads, model)
         return text
 
-    def keep(self, key: str, text: str) -> None:
-        """`text` is what became of a file that was rendered."""
+    def found(self, key: str) -> tuple[str, ...]:
+        """What the kept text of a file, which `text` gave, says about other files."""
+        return self._new[key].found
+
+    def keep(self, key: str, text: str, found: Sequence[str] = ()) -> None:
+        """`text` is what became of a file that was rendered, `found` what it says about other files."""
         if key in self._new:
-            self._new[key] = replace(self._new[key], text=text)
+            self._new[key] = replace(self._new[key], text=text, found=tuple(found))
 
     def store(self) -> None:
         """Write what is kept for the next run. A folder that cannot be written is no error."""
@@ -230,8 +238,8 @@ def _load(path: Path, identity: Sequence[str]) -> dict[str, _Entry]:
         return {}
 
 
-def _entry(template: str, templates: dict[str, str], reads: Any, model: str, text: str) -> _Entry:
-    return _Entry(template, templates, Reads.from_json(reads), model, text)
+def _entry(template: str, templates: dict[str, str], reads: Any, model: str, text: str, found: list[str]) -> _Entry:
+    return _Entry(template, templates, Reads.from_json(reads), model, text, tuple(map(str, found)))
 
 
 def _mine(folder: Path) -> bool:

@@ -86,8 +86,8 @@ def render_infinitrain(
     context = base_context(backend)
     files = generated_files(backend, trees)
     generated, once, work = render_tree(
-        [_in_context(file, context) for file in files],
-        [_in_context(file, context) for file in once_renders(backend, trees)],
+        [in_context(file, context) for file in files],
+        [in_context(file, context) for file in once_renders(backend, trees)],
         trees,
         mark,
         cache,
@@ -97,7 +97,8 @@ def render_infinitrain(
     return Rendered(generated, once, {file.path: (file.template, file.nodes) for file in files}, work)
 
 
-def _in_context(file: FileRender, context: Mapping[str, Any]) -> FileRender:
+def in_context(file: FileRender, context: Mapping[str, Any]) -> FileRender:
+    """`file`, whose template sees `context` beside what it is given alone."""
     return FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
 
 

@@ -7,16 +7,58 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 
-from fl_gen.render.formatter import FormatterError, kept
+from fl_gen.render.formatter import FormatterError, TreeFormatter, kept
 
 PINNED_BLACK = "26.10.1"
 _COLUMNS = 88
+_STYLE = f"black {PINNED_BLACK}, {_COLUMNS} columns"
+
+
+class PackageFormatter(TreeFormatter):
+    """Formats Python too, by black, while clang-format has the C++."""
+
+    def __init__(self, style: str, cache: Path | None, enough: int = 0) -> None:
+        super().__init__(style, cache, enough)
+        self._python_cache = cache
+        self._python: dict[str, str] = {}
+        self._read = 0
+
+    @property
+    def formatted(self) -> int:
+        """How many files a formatter read, or clang-format will."""
+        return super().formatted + self._read
+
+    def add(self, path: str, text: str) -> None:
+        """Take one file. What is neither C++ nor Python stays as it is."""
+        super().add(path, text)
+        if path.endswith(".py"):
+            self._python[path] = text
+
+    def finish(self) -> dict[str, str]:
+        """Every file, formatted. Raises FormatterError."""
+        self._start_rest()
+        python = {
+            path: kept(text, _STYLE, self._python_cache, partial(self._by_black, text, path))
+            for path, text in self._python.items()
+        }
+        return {**super().finish(), **python}
+
+    def _by_black(self, text: str, path: str) -> str:
+        self._read += 1
+        return _black(text, path)
+
+
+def format_package(files: Mapping[str, str], style: str, cache: Path | None) -> dict[str, str]:
+    """`format_tree` of the files of a package: its Python is formatted as well."""
+    with PackageFormatter(style, cache) as formatter:
+        for path, text in files.items():
+            formatter.add(path, text)
+        return formatter.finish()
 
 
 def format_python(files: Mapping[str, str], cache: Path | None) -> dict[str, str]:
     """`files` formatted by black. Raises FormatterError when black is missing, is another version, or refuses one."""
-    style = f"black {PINNED_BLACK}, {_COLUMNS} columns"
-    return {path: kept(text, style, cache, partial(_black, text, path)) for path, text in files.items()}
+    return {path: kept(text, _STYLE, cache, partial(_black, text, path)) for path, text in files.items()}
 
 
 def _black(text: str, path: str) -> str:

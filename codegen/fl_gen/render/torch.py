@@ -10,19 +10,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fl_gen.render.environment import FileRender, TemplateError, environment_for, render_file
+from fl_gen.render.environment import FileRender, TemplateError
 from fl_gen.render.formatter import TreeFormatter
-from fl_gen.render.infinitrain import OUTPUT_NAME, Rendered, base_context, mark, require_apart, templates_of
-from fl_gen.render.python_format import format_python
+from fl_gen.render.infinitrain import (
+    OUTPUT_NAME,
+    Rendered,
+    base_context,
+    in_context,
+    mark,
+    once_files,
+    require_apart,
+    templates_of,
+)
 from fl_gen.render.torch_view import TorchView
-from fl_gen.render.tree import Work
+from fl_gen.render.tree import TreeRender
 from fl_gen.resolve.model import Backend
 from fl_gen.resolve.torch_ops import fallback_shards
 from fl_gen.schema.errors import Diagnostic, SchemaError
 from fl_gen.schema.name import Name
+
+if TYPE_CHECKING:
+    from fl_gen.render.incremental import KeptTexts
 
 FRAMEWORK = "torch"
 _SUFFIX = ".j2"
@@ -53,61 +65,62 @@ def render_torch(
     roots: Sequence[Path],
     cache: Path | None = None,
     formatter: TreeFormatter | None = None,
-    python_cache: Path | None = None,
+    kept: KeptTexts | None = None,
 ) -> Rendered:
-    """Render every file of `backend`. `roots` are template roots, a user's overlays before the shipped one.
-
-    `formatter` formats the C++ and None leaves all files, Python too, as the templates make them; `python_cache` is
-    where formatted Python is kept. Raises TemplateError and FormatterError.
-    """
-    trees = tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
-    environment = environment_for(trees, cache)
+    """Render every file of `backend`. All as for `render_infinitrain`; `formatter` must format Python too."""
+    trees = trees_of(roots)
     context = torch_context(backend, torch)
-    generated: dict[str, str] = {}
-    sources: dict[str, tuple[str, tuple[str, ...]]] = {}
-
-    def render(files: Iterable[FileRender]) -> None:
-        for file in files:
-            merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
-            generated[file.path] = mark(render_file(environment, merged), file, FRAMEWORK)
-            if formatter is not None:
-                formatter.add(file.path, generated[file.path])
-            sources[file.path] = (file.template, file.nodes)
-
     files = torch_files(backend, torch, trees)
-    render(file for file in files if _SHARD not in file.path)
-    shards = fallback_shards(torch.ops, registrations(generated, torch))
+    tree = TreeRender(trees, partial(mark, framework=FRAMEWORK), cache, formatter, kept, registered_in)
+    first = [file for file in files if _SHARD not in file.path]
+    tree.generate(in_context(file, context) for file in first)
+    sharded = shard_files(files, torch, tree.found)
+    tree.generate(in_context(file, context) for file in sharded)
+    tree.once(in_context(file, context) for file in once_files(trees))
+    generated, once, work = tree.finish()
+    return Rendered(generated, once, {file.path: (file.template, file.nodes) for file in (*first, *sharded)}, work)
+
+
+def trees_of(roots: Sequence[Path]) -> tuple[Path, ...]:
+    """The folders of this framework's templates in some roots, of those that have one."""
+    return tuple(root / FRAMEWORK for root in roots if (root / FRAMEWORK).is_dir())
+
+
+def shard_files(files: Sequence[FileRender], torch: TorchView, found: Mapping[str, Sequence[str]]) -> list[FileRender]:
+    """The files of `files` that are made for shards: what the other files register, by path in `found`, is in none.
+
+    Raises TemplateError when two files do not go together, and what `registrations` raises.
+    """
+    shards = fallback_shards(torch.ops, registrations(found, torch))
     sharded = [part for file in files if _SHARD in file.path for part in _parts(file, shards)]
     require_apart([*(file for file in files if _SHARD not in file.path), *sharded])
-    render(sharded)
-    once: dict[str, str] = {}
-    for file in _once_files(trees):
-        merged = FileRender(file.template, file.path, {**context, **file.context}, file.nodes)
-        once[file.path] = render_file(environment, merged)
-    if formatter is not None:
-        python = format_python({path: generated[path] for path in generated if path.endswith(".py")}, python_cache)
-        generated = {**formatter.finish(), **python}
-    made = len(generated) + len(once)
-    work = Work(made, made, formatter.formatted if formatter is not None else 0)
-    return Rendered(dict(sorted(generated.items())), dict(sorted(once.items())), sources, work)
+    return sharded
 
 
-def registrations(files: Mapping[str, str], torch: TorchView) -> dict[str, str]:
-    """The operators that rendered files register for the device, each with its file.
+def registered_in(path: str, text: str) -> list[str]:
+    """The operators that the text of one file registers for the device."""
+    if not path.endswith(".cc"):
+        return []
+    return [
+        name
+        for block in _LIBRARY.finditer(text)
+        for name in re.findall(rf'\b{block["module"]}\.impl\(\s*"([^"]+)"', block["body"])
+    ]
+
+
+def registrations(found: Mapping[str, Sequence[str]], torch: TorchView) -> dict[str, str]:
+    """The operators that files register for the device, each with its file; `found` are those of each file.
 
     The dispatcher keeps the last of two registrations of one operator, with nothing but a warning, so two are an error:
     SchemaError when one is a hand-written kernel's, else TemplateError.
     """
-    found: dict[str, str] = {}
-    for path, text in files.items():
-        if not path.endswith(".cc"):
-            continue
-        for block in _LIBRARY.finditer(text):
-            for name in re.findall(rf'\b{block["module"]}\.impl\(\s*"([^"]+)"', block["body"]):
-                if name in found:
-                    _twice(f"aten::{name}", sorted({found[name], path}), torch)
-                found[name] = path
-    return found
+    files: dict[str, str] = {}
+    for path, names in found.items():
+        for name in names:
+            if name in files:
+                _twice(f"aten::{name}", sorted({files[name], path}), torch)
+            files[name] = path
+    return files
 
 
 def _twice(name: str, paths: Sequence[str], torch: TorchView) -> None:
@@ -174,13 +187,4 @@ def _parts(file: FileRender, shards: Sequence[Sequence[str]]) -> list[FileRender
     return [
         FileRender(file.template, file.path.replace(_SHARD, str(number)), {"shard": shard, "number": number})
         for number, shard in enumerate(shards)
-    ]
-
-
-def _once_files(trees: Iterable[Path]) -> list[FileRender]:
-    """The files below backends/torch_<vendor>, which are made once and then belong to people."""
-    return [
-        FileRender(template, template.removeprefix(_ONCE).removesuffix(_SUFFIX))
-        for template in templates_of(trees)
-        if template.startswith(_ONCE)
     ]

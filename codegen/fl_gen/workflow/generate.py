@@ -129,7 +129,7 @@ def _require_sources(request: Request, vendor: Vendor, kernels: Sequence[NativeK
 
 def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
     """Render every file of the backend. Nothing is written. `catalog` is that of `resolve_request`."""
-    from fl_gen.render.formatter import PINNED_VERSION, TreeFormatter
+    from fl_gen.render.formatter import PINNED_VERSION
     from fl_gen.render.licence import with_licence
     from fl_gen.workflow.overlays import overlay_records
 
@@ -148,7 +148,7 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
         style = next(path for path in styles if path.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
         kept = _kept_texts(request, PINNED_VERSION, style)
-        with TreeFormatter(style, cache, _FIRST_BATCH) as formatter:
+        with _formatter_for(request)(style, cache, _FIRST_BATCH) as formatter:
             rendered, torch = _render(request, resolved.backend, roots, compiled, formatter, kept)
     else:
         kept = _kept_texts(request, "none")
@@ -195,6 +195,17 @@ def prepare(request: Request, catalog: Catalog | None = None) -> Prepared:
     )
 
 
+def _formatter_for(request: Request) -> type[TreeFormatter]:
+    """What formats the files of the framework that `request` is for."""
+    if request.framework == TORCH:
+        from fl_gen.render.python_format import PackageFormatter
+
+        return PackageFormatter
+    from fl_gen.render.formatter import TreeFormatter
+
+    return TreeFormatter
+
+
 def _render(
     request: Request,
     backend: Backend,
@@ -207,7 +218,7 @@ def _render(
     if request.framework == TORCH:
         from fl_gen.workflow.torch import render_request
 
-        return render_request(request, backend, roots, compiled, formatter)
+        return render_request(request, backend, roots, compiled, formatter, kept)
     from fl_gen.render.infinitrain import render_infinitrain
 
     return render_infinitrain(backend, roots, compiled, formatter, kept), None
@@ -243,7 +254,7 @@ def _kept_texts(request: Request, *formatter: str) -> KeptTexts | None:
     if request.cache is None:
         return None
     slot = [request.framework, request.vendor, os.path.realpath(request.generated), formatter[0]]
-    return KeptTexts(request.cache / "texts", slot, formatter)
+    return KeptTexts(request.cache / "texts", slot, [*formatter, _torch_inputs(request).get("black", "")])
 
 
 def template_roots(request: Request) -> tuple[Path, ...]:

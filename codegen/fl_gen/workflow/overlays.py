@@ -16,10 +16,13 @@ from fl_gen.schema.suggest import closest
 _PLACES = (
     re.compile(r"runtime\.yaml|vocabulary\.yaml"),
     re.compile(r"(?:vendors|bases)/[a-z][a-z0-9_]*/(?:vendor|api)\.yaml"),
-    re.compile(r"frameworks/[a-z][a-z0-9_]*/interface\.yaml"),
+    re.compile(r"vendors/[a-z][a-z0-9_]*/torch\.yaml"),
+    re.compile(r"frameworks/[a-z][a-z0-9_]*/(?:interface|features)\.yaml"),
     re.compile(r"frameworks/[a-z][a-z0-9_]*/ops/[^/]+\.yaml"),
 )
 _TOP = ("vendors", "bases", "frameworks", "runtime.yaml", "vocabulary.yaml")
+_OF = {"vendors": ("vendor.yaml", "api.yaml", "torch.yaml"), "bases": ("vendor.yaml", "api.yaml")}
+_OF_FRAMEWORK = ("interface.yaml", "features.yaml", "ops")
 _NAMED = re.compile(r"^vendor:[ \t]*['\"]?([A-Za-z0-9_]+)", re.MULTILINE)
 
 
@@ -67,10 +70,10 @@ def _require_known(folder: Path) -> None:
         near = closest(entry.name, _TOP) if entry.name not in _TOP and entry.name != "jsonschema" else None
         if near is not None:
             raise FlGenError(f"{shown(entry)}: this lies over nothing\n  = did you mean '{near}'?")
-    for kind in ("vendors", "bases"):
+    for kind, names in _OF.items():
         for path in sorted((folder / kind).glob("*/*")):
-            if path.name not in ("vendor.yaml", "api.yaml") and path.suffix in (".yaml", ".yml"):
-                near = closest(path.name, ("vendor.yaml", "api.yaml")) or "vendor.yaml"
+            if path.name not in names and path.suffix in (".yaml", ".yml"):
+                near = closest(path.name, names) or "vendor.yaml"
                 raise FlGenError(f"{shown(path)}: this lies over nothing\n  = did you mean '{near}'?")
         for path in sorted((folder / kind).glob("*/api.yaml")):
             other = f"{kind}/{path.parent.name}/vendor.yaml"
@@ -83,8 +86,8 @@ def _require_known(folder: Path) -> None:
             for path in sorted((folder / kind).glob("*/vendor.yaml")):
                 _require_name(path)
     for path in sorted((folder / "frameworks").glob("*/*")):
-        if path.name not in ("interface.yaml", "ops") and closest(path.name, ("interface.yaml", "ops")):
-            near = closest(path.name, ("interface.yaml", "ops"))
+        near = closest(path.name, _OF_FRAMEWORK) if path.name not in _OF_FRAMEWORK else None
+        if near is not None:
             raise FlGenError(f"{shown(path)}: this lies over nothing\n  = did you mean '{near}'?")
     for path in sorted((folder / "frameworks").glob("*/ops/*.yml")):
         raise FlGenError(f"{shown(path)}: this lies over nothing\n  = rename it to {path.stem}.yaml")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fl_gen.render.formatter import TreeFormatter
+    from fl_gen.render.incremental import KeptTexts
     from fl_gen.render.infinitrain import Rendered
     from fl_gen.resolve.model import Backend
 
@@ -110,10 +111,10 @@ def render_request(
     roots: Sequence[Path],
     compiled: Path | None,
     formatter: TreeFormatter | None,
+    kept: KeptTexts | None,
 ) -> tuple[Rendered, TorchRun]:
     """Render the package of `request`."""
     from fl_gen.render.torch import render_torch
 
     run = torch_run(request, backend)
-    cache = request.cache / "format" if request.cache is not None else None
-    return render_torch(backend, run.view, roots, compiled, formatter, cache), run
+    return render_torch(backend, run.view, roots, compiled, formatter, kept), run

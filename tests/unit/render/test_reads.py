@@ -255,7 +255,11 @@ def test_a_damaged_file_of_texts_is_none(tmp_path: Path, damage: str) -> None:
     bench.run({"w": whole()})
     (path,) = (tmp_path / "texts").iterdir()
     check, _, body = path.read_text(encoding="utf-8").partition("\n")
-    forged = {"cut": body[:-9], "text": body.replace('"t\\n"', '"X\\n"'), "other": body.replace('"1"', '"0"', 1)}
+    forged = {
+        "cut": body[:-9],
+        "text": body.replace('"t\\n"', '"X\\n"'),
+        "other": body.replace(f'["{incremental.FORMAT}"', '["0"', 1),
+    }
     shapes = {"empty": "", "json": "{", "shape": '{"identity": 1, "files": []}'}
     changed = {**forged, **shapes}[damage]
     assert changed != body

@@ -27,6 +27,12 @@ def wheel() -> Wheel:
         pytest.skip(f"needs PyTorch: {error}")
 
 
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache folder, so that the wheel is read once; tests that share it are of one group."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
 def make_wheel(tmp_path: Path) -> MakeWheel:
     """A site-packages folder with a PyTorch of a few headers."""
