@@ -1,7 +1,8 @@
 """Packages for other vendors than mlu, and for the oldest PyTorch: compiled without a warning, linked, and maca's is run.
 
 Each library is compiled as one unit, which costs a third of what its files cost; that each file includes what it needs is
-seen where mlu is built. FL_GEN_TORTURE builds the Python extension of all of them and runs every test of maca's package.
+seen where mlu is built. FL_GEN_TORTURE builds the Python extension of all of them, runs every test of maca's package, and
+has `--verify` read every file of every vendor's, each by itself.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from system.building import ROOT, missing, succeed, tool
+from fl_gen.workflow.generate import prepare
+from fl_gen.workflow.request import Request
+from system.building import CACHE, ROOT, missing, succeed, tool
 
-from .packages import Package, failures, quick_package, read_version
+from .packages import Package, failures, quick_package, read_version, torch_python
 
 TORTURE = bool(os.environ.get("FL_GEN_TORTURE"))
 # Kernels of the vendor's library, collectives with DDP and FSDP2 on two ranks, streams, memory.
@@ -25,6 +28,7 @@ CORE = (
     "test_streams.py",
 )
 OLDEST = "2.6.0"
+VENDORS = sorted(path.parent.name for path in (ROOT / "schemas/vendors").glob("*/api.yaml"))
 # What only PyTorch for one vendor has: a package that uses it would not compile for the others.
 FOREIGN = re.compile(r"#include [<\"](?:c10/(?:cuda|hip|xpu)|ATen/(?:cuda|hip|xpu|mps))/")
 
@@ -99,7 +103,28 @@ def test_nvidia_compiles_and_links() -> None:
     )
 
 
-@pytest.mark.parametrize("vendor", sorted(path.parent.name for path in (ROOT / "schemas/vendors").glob("*/api.yaml")))
+@pytest.mark.skipif(
+    not TORTURE, reason="a minute of a processor for each vendor: for the long campaigns, FL_GEN_TORTURE=1"
+)
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_every_file_of_a_vendors_package_is_verified(vendor: str, tmp_path: Path) -> None:
+    """libclang finds everything that each includes, names and calls, in the SDK's headers and in the wheel's."""
+    request = Request(
+        vendor=vendor,
+        sdk=("sim",),
+        output=tmp_path,
+        cache=CACHE,
+        framework="torch",
+        torch=torch_python()[1],
+        verify=True,
+    )
+    prepared = prepare(request)
+    assert prepared.verified is not None
+    assert prepared.verified.units == sum(path.endswith(".cc") for path in prepared.files)
+    assert prepared.verified.skipped == ()
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
 def test_no_package_includes_headers_of_one_vendors_pytorch(vendor: str) -> None:
     sources = list((ROOT / "generated" / f"torch_{vendor}" / "csrc").rglob("*.[ch]*"))
     assert len(sources) > 40
