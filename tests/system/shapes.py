@@ -36,6 +36,7 @@ class Odd:
     microseconds: bool = False
     rank_first: bool = False
     broadcast_in_place: bool = False
+    copies_take_no_const: bool = False  # the source of a copy is void *
 
     @property
     def prefix(self) -> str:
@@ -114,19 +115,22 @@ def _runtime(odd: Odd) -> Iterator[Function]:
     yield _function("memory.alloc", "Alloc", "void **ptr, size_t size", "Malloc(ptr, size)")
     yield _function("memory.free", "Free", "void *ptr", "Free(ptr)")
     copy = "return ToCopyKind(kind, &way) ? "
+    source = "void *src" if odd.copies_take_no_const else "const void *src"
+    given = "const_cast<void *>(src)" if odd.copies_take_no_const else "src"
     yield _function(
-        "memory.copy", "Copy", f"void *dst, const void *src, size_t size, {p}Way kind",
-        f"{direction}{copy}Memcpy(dst, src, size, way) : Result::kInvalidDirection;",
+        "memory.copy", "Copy", f"void *dst, {source}, size_t size, {p}Way kind",
+        f"{direction}{copy}Memcpy(dst, src, size, way) : Result::kInvalidDirection;", src=given,
     )  # fmt: skip
     yield _function(
-        "memory.copy_async", "CopyQueued", f"void *dst, const void *src, size_t size, {queue} stream, {p}Way kind",
-        f"{direction}{copy}MemcpyAsync(dst, src, size, way, stream) : Result::kInvalidDirection;",
+        "memory.copy_async", "CopyQueued", f"void *dst, {source}, size_t size, {queue} stream, {p}Way kind",
+        f"{direction}{copy}MemcpyAsync(dst, src, size, way, stream) : Result::kInvalidDirection;", src=given,
     )  # fmt: skip
     yield _function(
         "stream.launch_host_func", "QueueCall", f"{queue} stream, {p}Call function, void *data",
         "LaunchHostFunc(stream, function, data)",
     )  # fmt: skip
     yield _function("memory.alloc_host", "AllocHost", "void **ptr, size_t size", "MallocHost(ptr, size)")
+    yield _function("memory.free_host", "FreeHost", "void *ptr", "FreeHost(ptr)")
 
 
 def _collectives(odd: Odd) -> Iterator[Function]:

@@ -44,7 +44,8 @@ SHAPES = {
             rank_first=True,
             broadcast_in_place=True,
         ),
-        # Statuses by out parameter, no events, no priorities, no copy in stream order, nothing that waits for more than one stream.
+        # Statuses by out parameter, no events, no priorities, no copy in stream order, nothing that waits for more than one stream,
+        # copies that take no const source.
         Odd(
             "birch",
             lacks=frozenset(
@@ -61,6 +62,7 @@ SHAPES = {
                     "stream.priority_range",
                     "memory.copy_async",
                     "memory.alloc_host",
+                    "memory.free_host",
                     "device.synchronize",
                     "device.get",
                     "stream.synchronize_default",
@@ -68,12 +70,16 @@ SHAPES = {
                 }
             ),
             status_by_pointer=True,
+            copies_take_no_const=True,
         ),
         # Events that cannot be asked, and streams that do not wait for them; no collectives at all.
         Odd(
             "cedar",
             lacks=frozenset(
-                {"event.query", "stream.wait_event", "stream.create_with_priority", "stream.priority_range"}
+                {
+                    *("event.query", "stream.wait_event", "stream.create_with_priority", "stream.priority_range"),
+                    "memory.free_host",
+                }
             ),
             ccl=False,
         ),

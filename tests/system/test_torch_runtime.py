@@ -6,6 +6,7 @@ What it can see is proved by faults: each is seeded into the generated code and 
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -32,6 +33,8 @@ THREAD_TESTS = (
     "empty_cache_waits_for_streams",
     "blocks_split_and_merge",
     "pinned_memory_waits_for_streams",
+    "pinned_memory_is_given_back",
+    "pinned_memory_runs_out",
     "random_operations",
 )
 
@@ -86,10 +89,17 @@ FAULTS = (
         "pinned_memory_waits_for_streams",
     ),
     Fault(
+        "pinned-memory-never-freed",
+        "runtime/host_allocator.cc",
+        "MLU_CHECK(cnrtFreeHost(address));",
+        "static_cast<void>(address);",
+        "pinned_memory_is_given_back",
+    ),
+    Fault(
         "neighbours-not-merged",
         "runtime/device_cache.cc",
-        "merge(block, block->next);",
-        "static_cast<void>(0);",
+        "if (block->next != nullptr && block->next->is_free()) {",
+        "if (false) {",
         "blocks_split_and_merge",
     ),
     Fault(
@@ -218,3 +228,27 @@ def test_errors_of_the_sdk_name_the_call(plain: Program, rule: str, message: str
 
 def test_a_failed_allocation_is_tried_again(plain: Program) -> None:
     _check(_run(plain.path, "own_stream_reuses", FL_SIM_FAIL="cnrtMalloc:1:oom"))
+    _check(_run(plain.path, "pinned_memory_is_given_back", FL_SIM_FAIL="cnrtHostMalloc:1:oom"))
+
+
+def _live_at_exit(folder: Path, program: Program, test: str) -> dict[str, tuple[int, int]]:
+    """The kinds of objects that the simulated SDK still has after `test`: (leaked, meant to live as long as the process)."""
+    report = folder / f"{test}.json"
+    _check(_run(program.path, test, FL_SIM_LEAK_REPORT=str(report)))
+    kinds = json.loads(report.read_text(encoding="utf-8"))["kinds"]
+    return {kind["kind"]: (kind["leaked"], kind["process_lifetime"]) for kind in kinds}
+
+
+def test_pinned_memory_goes_back_to_the_sdk(plain: Program, tmp_path: Path) -> None:
+    """What is cached at the end of the process is no leak; after the cache was emptied there is nothing."""
+    cached = _live_at_exit(tmp_path, plain, "pinned_memory_waits_for_streams")
+    assert cached["pinned host memory"] == (0, 1)
+    emptied = _live_at_exit(tmp_path, plain, "pinned_memory_is_given_back")
+    assert "device memory" in emptied
+    assert "pinned host memory" not in emptied
+
+
+def test_pinned_memory_that_cannot_be_freed_is_a_warning(plain: Program) -> None:
+    result = _run(plain.path, "pinned_memory_is_given_back", FL_SIM_FAIL="cnrtFreeHost:1:internal", FL_SIM_LEAKS="off")
+    assert result.returncode == 0, result.stdout
+    assert "pinned memory of mlu cannot be freed: cnrtFreeHost(address) failed: " in result.stderr

@@ -28,11 +28,11 @@ LACKS = {
         *("device.get", "device.synchronize", "device.name", "stream.create_with_priority", "stream.priority_range"),
         *("stream.query", "stream.wait_event", "event.create", "event.create_with_flags", "event.destroy"),
         *("event.record", "event.synchronize", "event.query", "event.elapsed_time", "memory.copy_async"),
-        *("memory.set_async", "memory.info", "memory.alloc_host"),
+        *("memory.set_async", "memory.info", "memory.alloc_host", "memory.free_host"),
     ),
     "queries": (
         *("device.synchronize", "stream.query", "stream.wait_event", "event.create_with_flags", "event.query"),
-        *("event.elapsed_time", "memory.set_async"),
+        *("event.elapsed_time", "memory.set_async", "memory.free_host"),
     ),
 }
 
