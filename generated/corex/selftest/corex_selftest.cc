@@ -64,6 +64,7 @@ const std::vector<Inferred> kInferred = {
     {"memory.pool_retain", "InfiniRT, InfiniCore and FlagCX, which call CoreX by the names of the CUDA runtime"},
     {"stream.launch_host_func", "InfiniRT, InfiniCore and FlagCX, which call CoreX by the names of the CUDA runtime"},
     {"memory.alloc_host", "InfiniRT, InfiniCore and FlagCX, which call CoreX by the names of the CUDA runtime"},
+    {"memory.free_host", "InfiniRT, InfiniCore and FlagCX, which call CoreX by the names of the CUDA runtime"},
     {"blas.create",
      "InfiniOps: cublasGemmEx takes the compute type as cudaDataType, and CUBLAS_GEMM_DEFAULT_TENSOR_OP"},
     {"blas.destroy",

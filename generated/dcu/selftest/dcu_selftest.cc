@@ -28,7 +28,10 @@ struct Inferred {
     const char *operation;
     const char *fact;
 };
-const std::vector<Inferred> kInferred = {};
+const std::vector<Inferred> kInferred = {
+    {"memory.alloc_host", "hip_runtime_api.h 5.2.3; hipMallocHost is deprecated there"},
+    {"memory.free_host", "hip_runtime_api.h 5.2.3; hipFreeHost is deprecated there"},
+};
 
 std::vector<Check> AllChecks() {
     std::vector<Check> checks = RuntimeChecks();

@@ -57,6 +57,7 @@ const std::vector<Inferred> kInferred = {
     {"memory.info", "InfiniRT, FlagCX, Torch-FL and torch_musa; no vendor header was read"},
     {"stream.launch_host_func", "InfiniRT, FlagCX, Torch-FL and torch_musa; no vendor header was read"},
     {"memory.alloc_host", "InfiniRT, FlagCX, Torch-FL and torch_musa; no vendor header was read"},
+    {"memory.free_host", "InfiniRT, FlagCX, Torch-FL and torch_musa; no vendor header was read"},
     {"blas.create", "InfiniCore and InfiniRT; no vendor header was read"},
     {"blas.destroy", "InfiniCore and InfiniRT; no vendor header was read"},
     {"blas.set_stream", "InfiniCore and InfiniRT; no vendor header was read"},

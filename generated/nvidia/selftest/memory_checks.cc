@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/nvidia_process_lifetime.h"
-
 #include "objects.h"
 
 namespace infini_train::core::nvidia::selftest {
@@ -92,7 +90,6 @@ void HostMemoryCanBeLocked(Report &report) {
     const std::vector<uint8_t> bytes = Pattern(70000, 11);
     void *locked = nullptr;
     RequireRuntime(cudaMallocHost(&locked, bytes.size()), "memory.alloc_host");
-    MarkProcessLifetime(locked); // as in the backend, it is never given back
     auto *host = static_cast<uint8_t *>(locked);
     std::copy(bytes.begin(), bytes.end(), host);
     Stream stream;
@@ -104,7 +101,8 @@ void HostMemoryCanBeLocked(Report &report) {
     QueueCopyOut(locked, memory.address(), bytes.size(), stream);
     stream.Synchronize();
     ExpectSame(std::vector<uint8_t>(host, host + bytes.size()), bytes, "a copy to locked host memory");
-    report.detail = "copied from and to";
+    RequireRuntime(cudaFreeHost(locked), "memory.free_host");
+    report.detail = "copied from and to, and freed";
 }
 
 // Allocates, uses and frees `size` bytes in the order of `stream`.
