@@ -49,7 +49,7 @@ inline aclError AclDevicePool(int device, aclrtMemPool* pool) {
 }
 
 class AclnnFlatTensor {
-public:
+ public:
   AclnnFlatTensor(aclDataType dtype, int count, void* address) {
     const int64_t size = count;
     const int64_t stride = 1;
@@ -70,7 +70,7 @@ public:
     return tensor_;
   } // null: it could not be made
 
-private:
+ private:
   aclTensor* tensor_ = nullptr;
 };
 

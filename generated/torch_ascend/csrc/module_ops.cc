@@ -4,16 +4,16 @@
 // counts of what ran.
 #include "module.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/library.h>
+
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/utils/pybind.h>
-#include <torch/library.h>
 
 #include "aten/fallback.h"
 #include "aten/settings.h"

@@ -99,6 +99,12 @@ def reductions(device: torch.device, rank: int, ranks: int) -> None:
         part, [torch.full((2,), float(other), device=device) for other in range(ranks)]
     )
     same(part, [float(rank * ranks)] * 2)
+    rows = torch.arange(6.0, device=device).reshape(2, 3)
+    turned = torch.empty(
+        3, 2, device=device
+    ).t()  # dense, and not in the order of its parts
+    dist.reduce_scatter(turned, [rows + other for other in range(ranks)])
+    same(turned, ranks * (rows.cpu() + rank))
     dist.all_reduce(torch.empty(0, device=device))
 
 
@@ -122,6 +128,12 @@ def movements(device: torch.device, rank: int, ranks: int) -> None:
     assert [part.sum().item() for part in uneven] == [
         float(other * (other + 1)) for other in range(ranks)
     ]
+    turned = torch.arange(6.0, device=device).reshape(3, 2).t() + rank
+    assert not turned.is_contiguous()
+    parts = [torch.empty(2, 3, device=device) for _ in range(ranks)]
+    dist.all_gather(parts, turned)
+    for other, part in enumerate(parts):
+        same(part, torch.arange(6.0).reshape(3, 2).t() + other)
     whole = torch.empty(2 * ranks, device=device)
     dist.all_gather_into_tensor(whole, torch.full((2,), float(rank), device=device))
     same(whole, torch.arange(ranks).repeat_interleave(2).float())

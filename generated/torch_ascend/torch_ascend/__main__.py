@@ -17,6 +17,14 @@ import torch
 import torch_ascend
 from torch_ascend import _version, config, plugins
 
+_VARIABLES = (
+    "TORCH_DEVICE_BACKEND_AUTOLOAD",
+    "ASCEND_HOME_PATH",
+    "ASCEND_TOOLKIT_HOME",
+    "ASCEND_HOME",
+    "ASCEND_RT_VISIBLE_DEVICES",
+)
+
 
 def report() -> dict[str, Any]:
     """Everything, as JSON can hold it."""
@@ -51,15 +59,6 @@ def report() -> dict[str, Any]:
             if name.startswith("TORCH_FL_") or name in _VARIABLES
         },
     }
-
-
-_VARIABLES = (
-    "TORCH_DEVICE_BACKEND_AUTOLOAD",
-    "ASCEND_HOME_PATH",
-    "ASCEND_TOOLKIT_HOME",
-    "ASCEND_HOME",
-    "ASCEND_RT_VISIBLE_DEVICES",
-)
 
 
 def _device(index: int) -> dict[str, Any]:
@@ -114,8 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints the report."""
     parser = argparse.ArgumentParser(prog="python -m torch_ascend", description=__doc__)
     parser.add_argument("--json", action="store_true", help="for programs")
-    told = report()
     as_json = parser.parse_args(arguments).json
+    told = report()
     print(json.dumps(told, indent=2) if as_json else text(told))
     return 0
 

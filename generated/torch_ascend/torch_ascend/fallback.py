@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from . import _C
+from . import _C, registry
 from ._names import full_name
 
 MODES = ("silent", "warn", "strict")
@@ -49,7 +49,7 @@ def fallback_mode(mode: str) -> Iterator[None]:
 
 
 def set_fallback_device(device: str) -> None:
-    """Where such operators run: `cpu`, unless PyTorch knows another device here."""
+    """Where such operators run. There is one choice, `cpu`; every other device is refused with a RuntimeError."""
     _C._set_fallback_device(str(device))
 
 
@@ -59,13 +59,14 @@ def get_fallback_device() -> str:
 
 
 def set_op_blacklist(ops: Iterable[str]) -> None:
-    """Operators whose kernels for ascend are not used; they fall back.
+    """Operators whose kernels for ascend, compiled or in Python, are not used; they fall back.
 
     `aten::mm.out` is one, `aten::mm` stands for all its overloads. Raises UnknownOpError for unknown ones.
     """
     if isinstance(ops, str):
         ops = [ops]
     _C._set_op_blacklist([full_name(op, overloads=True) for op in ops])
+    registry.update_all()
 
 
 def get_op_blacklist() -> list[str]:

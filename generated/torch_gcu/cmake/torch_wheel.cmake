@@ -2,7 +2,11 @@
 
 # Targets of the installed PyTorch: torch_wheel::c10, torch_wheel::torch_cpu, torch_wheel::torch_python. Its own
 # find_package(Torch) wants CUDA's toolkit when the wheel was built with CUDA; headers and libraries are all that is needed.
-find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
+set(_components Interpreter)
+if(TORCH_GCU_PYTHON)
+  list(APPEND _components Development.Module)
+endif()
+find_package(Python REQUIRED COMPONENTS ${_components})
 set(TORCH_GCU_TORCH_DIR "" CACHE PATH "Folder of PyTorch's package; empty: that of the interpreter")
 set(_torch "${TORCH_GCU_TORCH_DIR}")
 if(NOT _torch)
@@ -43,4 +47,6 @@ foreach(_name IN ITEMS c10 torch_cpu torch_python)
     INTERFACE_INCLUDE_DIRECTORIES "${_torch}/include;${_torch}/include/torch/csrc/api/include"
     INTERFACE_COMPILE_DEFINITIONS "_GLIBCXX_USE_CXX11_ABI=${_abi}")
 endforeach()
-set_property(TARGET torch_wheel::torch_python APPEND PROPERTY INTERFACE_LINK_LIBRARIES Python::Module)
+if(TORCH_GCU_PYTHON)
+  set_property(TARGET torch_wheel::torch_python APPEND PROPERTY INTERFACE_LINK_LIBRARIES Python::Module)
+endif()

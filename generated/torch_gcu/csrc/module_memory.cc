@@ -3,16 +3,17 @@
 // torch_gcu._C: the allocators' statistics and limits.
 #include "module.h"
 
+#include <c10/core/Device.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
 
-#include <c10/core/Device.h>
-#include <torch/csrc/Exceptions.h>
-#include <torch/csrc/utils/pybind.h>
-
 #include "runtime/device_allocator.h"
+#include "runtime/host_allocator.h"
 
 namespace torch_gcu::python {
 namespace {
@@ -73,6 +74,9 @@ void bind_memory(pybind11::module_& module) {
   module.def("_memory_info", wrap_pybind_function(&allocator::memory_info));
   module.def("_empty_cache", wrap_pybind_function_no_gil([]() {
                allocator::empty_cache();
+             }));
+  module.def("_empty_host_cache", wrap_pybind_function_no_gil([]() {
+               host_allocator::empty_cache();
              }));
   module.def(
       "_reset_peak_stats", wrap_pybind_function(&allocator::reset_peak_stats));

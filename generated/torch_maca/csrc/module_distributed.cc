@@ -4,11 +4,11 @@
 // torch._C._distributed_c10d is imported, which torch_maca.distributed does.
 #include "module.h"
 
-#include <chrono>
-
 #include <pybind11/chrono.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/utils/pybind.h>
+
+#include <chrono>
 
 #include "distributed/process_group.h"
 

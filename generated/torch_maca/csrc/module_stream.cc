@@ -4,14 +4,14 @@
 // device through its guard; these are the calls that they lack.
 #include "module.h"
 
-#include <cstdint>
-#include <tuple>
-#include <utility>
-
 #include <c10/core/Stream.h>
 #include <torch/csrc/Event.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
 
 #include "runtime/stream.h"
 

@@ -17,6 +17,7 @@ An environment variable goes before the file, and a call of the program before b
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -25,7 +26,6 @@ from types import ModuleType
 from typing import Any
 
 from . import fallback, registry
-from ._names import UnknownOpError
 
 _FALLBACK = ("mode", "device", "blacklist")
 _VARIABLES = {
@@ -62,7 +62,7 @@ def find() -> Path | None:
 
 
 def apply(path: Path | None) -> None:
-    """Makes the settings of a file hold. Raises ConfigError before anything is changed, if something in it is wrong."""
+    """Makes the settings of a file hold. Raises ConfigError if something in it is wrong; then none of them holds."""
     global _applied
     if path is None:
         return
@@ -94,7 +94,7 @@ def apply(path: Path | None) -> None:
         for op, strategy in strategies.items():
             where = f'ops."{op}"'
             registry.set_op_strategy(op, strategy)
-    except (TypeError, ValueError, RuntimeError, UnknownOpError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         fallback.set_fallback_mode(previous[0])
         fallback.set_fallback_device(previous[1])
         fallback.set_op_blacklist(previous[2])
@@ -121,7 +121,7 @@ def _toml() -> ModuleType | None:
     """The reader of TOML that is there."""
     for name in ("tomllib", "tomli"):
         try:
-            return __import__(name)
+            return importlib.import_module(name)
         except ImportError:
             continue
     return None

@@ -12,7 +12,7 @@
 namespace torch_mlu {
 
 class CnnlFlatTensor {
-public:
+ public:
   CnnlFlatTensor(cnnlDataType_t dtype, int count) {
     status_ = cnnlCreateTensorDescriptor(&descriptor_);
     if (status_ == CNNL_STATUS_SUCCESS) {
@@ -39,7 +39,7 @@ public:
     return descriptor_;
   }
 
-private:
+ private:
   cnnlTensorDescriptor_t descriptor_{};
   cnnlStatus_t status_ = CNNL_STATUS_SUCCESS;
   bool created_ = false;

@@ -117,6 +117,26 @@ def test_the_blacklist_takes_names_of_operators() -> None:
     assert torch_musa.get_op_blacklist() == []
 
 
+def test_the_blacklist_acts_on_kernels_in_python() -> None:
+    @torch_musa.register_op("aten::erf")
+    def erf(x: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(x, 7)
+
+    try:
+        assert fall_back()[0] == 7
+        torch_musa.set_op_blacklist(["aten::erf"])
+        assert torch.equal(fall_back().cpu(), torch.erf(torch.ones(2)))
+        assert [
+            entry.active
+            for entry in torch_musa.list_registered_ops()
+            if entry.op == "aten::erf"
+        ] == [False]
+        torch_musa.set_op_blacklist([])
+        assert fall_back()[0] == 7
+    finally:
+        torch_musa.unregister_op("aten::erf", erf)
+
+
 def test_calls_times_and_bytes_are_counted() -> None:
     x = torch.ones(1000, device="musa")
     fall_back()

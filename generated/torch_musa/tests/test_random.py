@@ -72,6 +72,19 @@ def test_dropout_takes_the_devices_numbers() -> None:
     assert torch.equal(x.grad.cpu(), third.detach().cpu())
 
 
+@pytest.mark.parametrize("probability", (0.0, 0.1, 0.5, 1.0))
+def test_dropout_is_that_of_the_cpu(probability: float) -> None:
+    results = []
+    for device in ("cpu", "musa"):
+        torch.manual_seed(3)
+        x = torch.linspace(-2, 2, 200).to(device).requires_grad_()
+        y = torch.nn.functional.dropout(x, probability)
+        (y * y).sum().backward()
+        results.append((y.detach().cpu(), x.grad.cpu()))
+    assert torch.equal(results[0][0], results[1][0])
+    assert torch.equal(results[0][1], results[1][1])
+
+
 def test_states_are_kept_and_restored() -> None:
     states = torch.musa.get_rng_state_all()
     assert len(states) == torch.musa.device_count()

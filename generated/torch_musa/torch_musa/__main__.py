@@ -17,6 +17,14 @@ import torch
 import torch_musa
 from torch_musa import _version, config, plugins
 
+_VARIABLES = (
+    "TORCH_DEVICE_BACKEND_AUTOLOAD",
+    "MUSA_HOME",
+    "MUSA_PATH",
+    "MUSA_ROOT",
+    "MUSA_VISIBLE_DEVICES",
+)
+
 
 def report() -> dict[str, Any]:
     """Everything, as JSON can hold it."""
@@ -51,15 +59,6 @@ def report() -> dict[str, Any]:
             if name.startswith("TORCH_FL_") or name in _VARIABLES
         },
     }
-
-
-_VARIABLES = (
-    "TORCH_DEVICE_BACKEND_AUTOLOAD",
-    "MUSA_HOME",
-    "MUSA_PATH",
-    "MUSA_ROOT",
-    "MUSA_VISIBLE_DEVICES",
-)
 
 
 def _device(index: int) -> dict[str, Any]:
@@ -114,8 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints the report."""
     parser = argparse.ArgumentParser(prog="python -m torch_musa", description=__doc__)
     parser.add_argument("--json", action="store_true", help="for programs")
-    told = report()
     as_json = parser.parse_args(arguments).json
+    told = report()
     print(json.dumps(told, indent=2) if as_json else text(told))
     return 0
 

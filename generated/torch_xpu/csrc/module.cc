@@ -22,10 +22,8 @@ using torch::wrap_pybind_function_no_gil;
 
 // After this the process must not fork and go on with the device in the child.
 void initialize() {
-  TORCH_CHECK(
-      !in_bad_fork(),
-      "Cannot re-initialize KUNLUN in forked subprocess. To use KUNLUN with "
-      "multiprocessing, you must use the 'spawn' start method");
+  check_not_forked(); // PyTorch initializes a device type once, and not anew in
+                      // a child
   torch::utils::register_fork_handler_for_device_init(
       c10::DeviceType::PrivateUse1);
   at::globalContext().lazyInitDevice(c10::DeviceType::PrivateUse1);
@@ -34,18 +32,6 @@ void initialize() {
 void synchronize_device(c10::DeviceIndex device) {
   const DeviceScope scope(device);
   synchronize();
-}
-
-void select_device(c10::DeviceIndex device) {
-  set_device(device);
-}
-
-c10::DeviceIndex swap_device(c10::DeviceIndex device) {
-  return exchange_device(device);
-}
-
-c10::DeviceIndex swap_valid_device(c10::DeviceIndex device) {
-  return maybe_exchange_device(device);
 }
 
 PyObject* wrap_default_generator(c10::DeviceIndex device) {
@@ -59,14 +45,12 @@ void bind_devices(pybind11::module_& module) {
   module.def("_is_in_bad_fork", []() { return in_bad_fork(); });
   module.def("_device_count", []() { return device_count(); });
   module.def("_current_device", wrap_pybind_function(&current_device));
-  module.def("_set_device", wrap_pybind_function(&select_device));
-  module.def("_exchange_device", wrap_pybind_function(&swap_device));
+  module.def("_set_device", wrap_pybind_function(&set_device));
+  module.def("_exchange_device", wrap_pybind_function(&exchange_device));
   module.def(
-      "_maybe_exchange_device", wrap_pybind_function(&swap_valid_device));
+      "_maybe_exchange_device", wrap_pybind_function(&maybe_exchange_device));
   module.def("_synchronize", wrap_pybind_function_no_gil(&synchronize_device));
-  module.def("_device_name", wrap_pybind_function([](c10::DeviceIndex device) {
-               return device_name(device);
-             }));
+  module.def("_device_name", wrap_pybind_function(&device_name));
   module.def("_default_generator", [](c10::DeviceIndex device) {
     PyObject* const generator = wrap_default_generator(device);
     if (generator == nullptr) {

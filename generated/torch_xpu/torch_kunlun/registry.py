@@ -110,12 +110,16 @@ class _Route:
             )
         return self.below.call_boxed(keyset, *args, **kwargs)
 
+    def ranked(self) -> list[_Candidate]:
+        """The candidates in the order in which they are asked."""
+        return sorted(self.candidates, key=lambda c: (-c.priority, -c.order))
+
     def update(self) -> None:
         """Makes PyTorch call what should run now."""
-        usable = sorted(self.candidates, key=lambda c: (-c.priority, -c.order))
+        usable = self.ranked()
         if self.strategy == "auto" and self.compiled == "native":
             usable = [c for c in usable if c.priority >= 0]
-        elif self.strategy in ("native", "library", "fallback"):
+        if self.strategy in ("native", "library", "fallback") or _blacklisted(self.op):
             usable = []
         self.order = tuple(usable)
         self._install(
@@ -145,6 +149,18 @@ class _Route:
 _lock = threading.RLock()
 _routes: dict[str, _Route] = {}
 _registered = 0
+
+
+def update_all() -> None:
+    """Makes PyTorch call what should run now, after a change of the blacklist."""
+    with _lock:
+        for route in _routes.values():
+            route.update()
+
+
+def _blacklisted(op: str) -> bool:
+    names = _C._get_op_blacklist()
+    return op in names or op.partition(".")[0] in names
 
 
 def compiled_kind(op: str) -> str | None:
@@ -260,9 +276,9 @@ def set_op_strategy(op: str, strategy: str) -> None:
 
 def reset_op_strategy(op: str) -> None:
     """Back to `auto`, if `op` is an operator at all."""
-    route = _routes.get(op if "::" in op else f"aten::{op}")
-    if route is not None:
-        with _lock:
+    with _lock:
+        route = _routes.get(op if "::" in op else f"aten::{op}")
+        if route is not None:
             route.strategy = "auto"
             route.update()
 
@@ -284,17 +300,14 @@ def list_registered_ops(*, fallback: bool = False) -> list[OpRegistration]:
             route = _routes.get(op)
             compiled = route.compiled if route else compiled_kind(op)
             order = route.order if route else ()
-            if route is not None:
-                for c in sorted(
-                    route.candidates, key=lambda c: (-c.priority, -c.order)
-                ):
-                    found.append(
-                        OpRegistration(
-                            op, "python", c.source, c.priority, c in order[:1]
-                        )
-                    )
+            for c in route.ranked() if route else ():
+                found.append(
+                    OpRegistration(op, "python", c.source, c.priority, c in order[:1])
+                )
             if compiled == "native" or (compiled == "fallback" and fallback):
-                forced = route is not None and route.forced
+                forced = (route is not None and route.forced) or (
+                    compiled == "native" and _blacklisted(op)
+                )
                 found.append(
                     OpRegistration(
                         op, compiled, "libtorch_kunlun", 0, not order and not forced

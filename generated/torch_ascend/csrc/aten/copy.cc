@@ -3,7 +3,6 @@
 #include "aten/copy.h"
 
 #include <ATen/MemoryOverlap.h>
-#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/ops/to.h>
 #include <torch/library.h>
 
@@ -11,6 +10,7 @@
 #include "aten/library.h"
 #include "aten/stats.h"
 #include "aten/transfer.h"
+#include "runtime/host_allocator.h"
 #include "runtime/stream.h"
 
 namespace torch_ascend {
@@ -55,36 +55,29 @@ at::Tensor stage_for(const at::Tensor& target) {
                                                  : to_host(target);
 }
 
-// Pinned memory stays with its owner until the stream has passed this point.
-bool keep_pinned(const at::Tensor& host, c10::DeviceIndex device) {
-  return at::getHostAllocator(c10::DeviceType::PrivateUse1)
-      ->record_event(
-          host.mutable_data_ptr(),
-          host.storage().data_ptr().get_context(),
-          current_stream(device).unwrap());
-}
-
 void transfer_directly(
     const at::Tensor& host,
     const at::Tensor& device,
-    Direction direction,
+    CopyKind kind,
     [[maybe_unused]] bool non_blocking) {
   const auto index = device.device().index();
   if (non_blocking && host.is_pinned()) {
-    const bool up = direction == Direction::kHostToDevice;
+    const bool up = kind == CopyKind::kHostToDevice;
     copy_bytes(
         up ? device.mutable_data_ptr() : host.mutable_data_ptr(),
         up ? host.const_data_ptr() : device.const_data_ptr(),
         span_bytes(host),
-        direction,
+        kind,
         index);
-    if (!keep_pinned(host, index)) {
-      current_stream(index).synchronize();
+    // Ours stays until the stream has passed this point.
+    const auto stream = current_stream(index);
+    if (!host_allocator::record_stream(host.storage().data_ptr(), stream)) {
+      stream.synchronize();
     }
     return;
   }
   Transfers transfers(index);
-  if (direction == Direction::kHostToDevice) {
+  if (kind == CopyKind::kHostToDevice) {
     transfers.upload(host, device);
   } else {
     transfers.download(
@@ -99,7 +92,7 @@ void to_the_device(
     bool non_blocking) {
   const OpScope scope(kName, "native");
   if (goes_directly(source, target)) {
-    transfer_directly(source, target, Direction::kHostToDevice, non_blocking);
+    transfer_directly(source, target, CopyKind::kHostToDevice, non_blocking);
     return;
   }
   at::Tensor staged = stage_for(target);
@@ -115,7 +108,7 @@ void to_the_host(
     bool non_blocking) {
   const OpScope scope(kName, "native");
   if (goes_directly(source, target)) {
-    transfer_directly(target, source, Direction::kDeviceToHost, non_blocking);
+    transfer_directly(target, source, CopyKind::kDeviceToHost, non_blocking);
     return;
   }
   target.copy_(to_host(source));
@@ -143,7 +136,7 @@ bool copy_runs(const at::Tensor& source, const at::Tensor& target) {
         target_data + (*to)[run].offset,
         source_data + (*from)[run].offset,
         (*to)[run].bytes,
-        Direction::kDeviceToDevice,
+        CopyKind::kDeviceToDevice,
         target.device().index());
   }
   return true;

@@ -3,11 +3,11 @@
 // The tensors of one call, on the host.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <optional>
 #include <unordered_map>
 #include <vector>
-
-#include <ATen/core/Tensor.h>
 
 #include "aten/transfer.h"
 
@@ -17,7 +17,7 @@ namespace torch_ascend {
 // tensor given twice is one copy, and tensors that share memory in a call that
 // writes to some of it share it on the host too.
 class HostCopies {
-public:
+ public:
   HostCopies() = default;
 
   // First every tensor of the call is added. One of the host is its own copy.
@@ -39,7 +39,7 @@ public:
   // What was written goes back; the device's tensors take the copies' shapes.
   void write_back(Transfers& transfers) const;
 
-private:
+ private:
   struct Entry {
     at::Tensor device;
     at::Tensor host;

@@ -2,15 +2,15 @@
 
 #include "aten/op_plan.h"
 
+#include <ATen/core/alias_info.h>
+#include <ATen/core/enum_tag.h>
+
 #include <algorithm>
 #include <array>
 #include <mutex>
 #include <shared_mutex>
 #include <string_view>
 #include <unordered_map>
-
-#include <ATen/core/alias_info.h>
-#include <ATen/core/enum_tag.h>
 
 namespace torch_ascend {
 namespace {

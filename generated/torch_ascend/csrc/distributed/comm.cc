@@ -6,10 +6,10 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
+#include <exception>
+#include <optional>
 #include <vector>
 
 #include "ascend_sdk.h"
@@ -19,9 +19,8 @@
 namespace torch_ascend {
 namespace {
 
-// What HCCL calls an element type. It is never replaced by another
-// one: a smaller type would change the values.
-HcclDataType element_type(c10::ScalarType dtype) {
+// What HCCL calls an element type, if it has it.
+std::optional<HcclDataType> find_element_type(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Byte:
       return HCCL_DATA_TYPE_UINT8;
@@ -48,13 +47,21 @@ HcclDataType element_type(c10::ScalarType dtype) {
     case c10::ScalarType::Double:
       return HCCL_DATA_TYPE_FP64;
     default:
-      TORCH_CHECK_TYPE(
-          false,
-          "HCCL has no element type for ",
-          c10::toString(dtype),
-          ": convert the tensor first; it has uint8, int8, uint16, int16, "
-          "uint32, int32, uint64, int64, bfloat16, float16, float32, float64");
+      return std::nullopt;
   }
+}
+
+// The same for what is computed with, where another type would change values.
+HcclDataType element_type(c10::ScalarType dtype) {
+  const auto type = find_element_type(dtype);
+  TORCH_CHECK_TYPE(
+      type.has_value(),
+      "HCCL has no element type for ",
+      c10::toString(dtype),
+      ": convert the tensor first; it has "
+      "uint8, int8, uint16, int16, uint32, int32, "
+      "uint64, int64, bfloat16, float16, float32, float64");
+  return *type;
 }
 
 HcclReduceOp operator_of(ReduceKind kind) {
@@ -83,8 +90,8 @@ struct Moved {
 };
 
 Moved as_moved(size_t count, c10::ScalarType dtype) {
-  if (has_element_type(dtype)) {
-    return {element_type(dtype), count};
+  if (const auto type = find_element_type(dtype)) {
+    return {*type, count};
   }
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
@@ -112,27 +119,31 @@ HcclRootInfo shared_id(
   return id;
 }
 
-} // namespace
-
-bool has_element_type(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Byte:
-    case c10::ScalarType::Char:
-    case c10::ScalarType::UInt16:
-    case c10::ScalarType::Short:
-    case c10::ScalarType::UInt32:
-    case c10::ScalarType::Int:
-    case c10::ScalarType::UInt64:
-    case c10::ScalarType::Long:
-    case c10::ScalarType::BFloat16:
-    case c10::ScalarType::Half:
-    case c10::ScalarType::Float:
-    case c10::ScalarType::Double:
-      return true;
-    default:
-      return false;
+// Messages that go out together when it is closed. A group that was left open
+// would swallow what the thread does later.
+class Group {
+ public:
+  Group() {
+    HCCL_CHECK(HcclGroupStart());
   }
-}
+  ~Group() {
+    if (open_) {
+      HCCL_CHECK_WARN(HcclGroupEnd());
+    }
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  void close() {
+    open_ = false;
+    HCCL_CHECK(HcclGroupEnd());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+} // namespace
 
 HcclComm::HcclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
@@ -158,8 +169,8 @@ HcclComm::~HcclComm() {
     const DeviceScope scope(device_);
     synchronize(); // its work may be under way
     HCCL_CHECK_WARN(HcclCommDestroy(handle_));
-  } catch (const c10::Error& error) {
-    warn_quietly(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    warn_quietly("a communicator of HCCL was not closed", error);
   }
 }
 
@@ -296,33 +307,26 @@ void HcclComm::copy_own(
         CopyKind::kDeviceToDevice,
         stream);
   }
-  messages.erase(
-      std::remove_if(
-          messages.begin(),
-          messages.end(),
-          [this](const Message& message) { return message.peer == rank_; }),
-      messages.end());
+  std::erase_if(messages, [this](const Message& message) {
+    return message.peer == rank_;
+  });
 }
 
 void HcclComm::exchange(
     const std::vector<Message>& messages,
     const AscendStream& stream) const {
   std::vector<Message> left = messages;
-  left.erase(
-      std::remove_if(
-          left.begin(),
-          left.end(),
-          [](const Message& message) { return message.count == 0; }),
-      left.end());
+  std::erase_if(
+      left, [](const Message& message) { return message.count == 0; });
   copy_own(left, stream);
   if (left.empty()) {
     return;
   }
-  HCCL_CHECK(HcclGroupStart());
+  Group group;
   for (const Message& message : left) {
     send_or_receive(message, stream.handle());
   }
-  HCCL_CHECK(HcclGroupEnd());
+  group.close();
 }
 
 } // namespace torch_ascend

@@ -19,6 +19,7 @@
 #include "runtime/segment_table.h"
 
 namespace torch_ascend {
+
 DeviceCache::DeviceCache(c10::DeviceIndex device) : device_(device) {
   stats_.max_split_size = -1; // blocks of every size are split
 }
@@ -149,8 +150,8 @@ void DeviceCache::mark_segments() const noexcept {
 
 Block*
 DeviceCache::take_free(BlockPool& pool, size_t size, c10::StreamId stream) {
-  const Block key(stream, size, nullptr, &pool);
-  const auto found = pool.free.lower_bound(const_cast<Block*>(&key));
+  Block least(stream, size, nullptr, &pool);
+  const auto found = pool.free.lower_bound(&least);
   if (found == pool.free.end() || (*found)->stream != stream) {
     return nullptr;
   }
@@ -244,32 +245,25 @@ void DeviceCache::remove_free(Block* block) {
 
 void DeviceCache::free_block(Block* block) {
   count_active(*block, false);
-  merge(block, block->next);
+  if (block->next != nullptr && block->next->is_free()) {
+    remove_free(block->next);
+    absorb_next(block);
+  }
   if (block->previous != nullptr && block->previous->is_free()) {
-    Block* const previous = block->previous;
-    remove_free(previous);
-    previous->size += block->size;
-    previous->next = block->next;
-    if (block->next != nullptr) {
-      block->next->previous = previous;
-    }
-    delete block;
-    block = previous;
+    block = block->previous;
+    remove_free(block);
+    absorb_next(block);
   }
   add_free(block);
 }
 
-void DeviceCache::merge(Block* block, Block* neighbour) {
-  if (neighbour == nullptr || !neighbour->is_free()) {
-    return;
-  }
-  remove_free(neighbour);
-  block->size += neighbour->size;
-  block->next = neighbour->next;
+void DeviceCache::absorb_next(Block* block) {
+  const std::unique_ptr<const Block> absorbed(block->next);
+  block->size += absorbed->size;
+  block->next = absorbed->next;
   if (block->next != nullptr) {
     block->next->previous = block;
   }
-  delete neighbour;
 }
 
 void DeviceCache::wait_for_users(Block* block) {

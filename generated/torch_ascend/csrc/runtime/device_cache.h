@@ -25,7 +25,7 @@ namespace torch_ascend {
 // Safe for threads; everything happens under one lock, which is also held while
 // the device is waited for when memory runs out.
 class DeviceCache {
-public:
+ public:
   // What a caller that reports to a profiler wants to know.
   struct Usage {
     size_t size = 0; // of the block
@@ -64,7 +64,7 @@ public:
   // here.
   void mark_segments() const noexcept;
 
-private:
+ private:
   enum class Attempt { kDone, kFull };
 
   BlockPool& pool_for(size_t size) {
@@ -83,7 +83,8 @@ private:
   void add_free(Block* block);
   void remove_free(Block* block);
   void free_block(Block* block);
-  void merge(Block* block, Block* neighbour);
+  // Makes one block of two; neither is in its pool's list of free ones.
+  void absorb_next(Block* block);
 
   void wait_for_users(Block* block);
   void process_events(bool wait);

@@ -48,6 +48,19 @@ std::string message(
   return result;
 }
 
+[[noreturn]] void fail(
+    const char* call,
+    const c10::SourceLocation& where,
+    const char* text,
+    long long code,
+    bool out_of_memory) {
+  const std::string what = message(call, text, code, out_of_memory);
+  if (out_of_memory) {
+    throw c10::OutOfMemoryError(where, what);
+  }
+  throw c10::Error(where, what);
+}
+
 } // namespace
 
 void warn_quietly(const std::string& text) noexcept {
@@ -57,25 +70,29 @@ void warn_quietly(const std::string& text) noexcept {
   }
 }
 
+void warn_quietly(const char* what, const std::exception& why) noexcept {
+  const auto* const error = dynamic_cast<const c10::Error*>(&why);
+  warn_quietly(c10::str(
+      what,
+      ": ",
+      error == nullptr ? why.what() : error->what_without_backtrace()));
+}
+
 void fail_runtime_call(
     const char* call,
     const c10::SourceLocation& where,
     aclError status) {
-  const bool out_of_memory = status == ACL_ERROR_RT_MEMORY_ALLOCATION ||
-      status == ACL_ERROR_RT_DEVICE_OOM || status == ACL_ERROR_BAD_ALLOC;
-  const std::string text = message(
+  fail(
       call,
+      where,
       ([](aclError code, const char* words) {
         return code == ACL_SUCCESS ? "success"
             : words != nullptr     ? words
                                    : "no text from ACL";
       }(status, aclGetRecentErrMsg())),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == ACL_ERROR_RT_MEMORY_ALLOCATION ||
+          status == ACL_ERROR_RT_DEVICE_OOM || status == ACL_ERROR_BAD_ALLOC);
 }
 
 void warn_runtime_call(const char* call, aclError status) noexcept {
@@ -94,20 +111,16 @@ void fail_blas_call(
     const char* call,
     const c10::SourceLocation& where,
     aclnnStatus status) {
-  const bool out_of_memory = status == ACL_ERROR_RT_MEMORY_ALLOCATION;
-  const std::string text = message(
+  fail(
       call,
+      where,
       ([](aclnnStatus code, const char* words) {
         return code == ACL_SUCCESS ? "success"
             : words != nullptr     ? words
                                    : "no text from ACL";
       }(status, aclGetRecentErrMsg())),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == ACL_ERROR_RT_MEMORY_ALLOCATION);
 }
 
 void warn_blas_call(const char* call, aclnnStatus status) noexcept {
@@ -126,16 +139,12 @@ void fail_ccl_call(
     const char* call,
     const c10::SourceLocation& where,
     HcclResult status) {
-  const bool out_of_memory = status == HCCL_E_OOM || status == HCCL_E_MEMORY;
-  const std::string text = message(
+  fail(
       call,
+      where,
       HcclGetErrorString(status),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == HCCL_E_OOM || status == HCCL_E_MEMORY);
 }
 
 void warn_ccl_call(const char* call, HcclResult status) noexcept {

@@ -13,7 +13,7 @@ namespace torch_ascend {
 // pool that it goes back to; none is ever destroyed, since queued records and
 // waits may still use it. Not for several threads at once.
 class AscendEvent {
-public:
+ public:
   explicit AscendEvent(bool timing = false) noexcept : timing_(timing) {}
   ~AscendEvent();
 
@@ -53,7 +53,7 @@ public:
     return handle_;
   }
 
-private:
+ private:
   bool timing_;
   bool recorded_ = false;
   c10::DeviceIndex device_ = -1;

@@ -25,45 +25,42 @@ AscendGeneratorImpl::AscendGeneratorImpl(
           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
       twin_(std::move(twin)) {}
 
+std::unique_lock<std::mutex> AscendGeneratorImpl::lock_twin() const {
+  return std::unique_lock<std::mutex>(twin_.unsafeGetGeneratorImpl()->mutex_);
+}
+
 void AscendGeneratorImpl::set_current_seed(uint64_t seed) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_current_seed(seed);
 }
 
 void AscendGeneratorImpl::set_offset(uint64_t offset) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_offset(offset);
 }
 
 uint64_t AscendGeneratorImpl::get_offset() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.get_offset();
 }
 
 uint64_t AscendGeneratorImpl::current_seed() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.current_seed();
 }
 
 uint64_t AscendGeneratorImpl::seed() {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.seed();
 }
 
 void AscendGeneratorImpl::set_state(const c10::TensorImpl& state) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.unsafeGetGeneratorImpl()->set_state(state);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> AscendGeneratorImpl::get_state() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.unsafeGetGeneratorImpl()->get_state();
 }
 
@@ -82,8 +79,7 @@ AscendGeneratorImpl::graphsafe_get_state() const {
 }
 
 AscendGeneratorImpl* AscendGeneratorImpl::clone_impl() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return new AscendGeneratorImpl(device().index(), twin_.clone());
 }
 

@@ -7,6 +7,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include <cstdint>
+#include <mutex>
 
 namespace torch_ascend {
 
@@ -14,7 +15,7 @@ namespace torch_ascend {
 // from a twin that is a CPU generator; the same seed gives the same numbers as
 // on the CPU.
 class AscendGeneratorImpl final : public c10::GeneratorImpl {
-public:
+ public:
   explicit AscendGeneratorImpl(c10::DeviceIndex device);
   AscendGeneratorImpl(c10::DeviceIndex device, at::Generator twin);
 
@@ -40,8 +41,11 @@ public:
     return c10::DeviceType::PrivateUse1;
   }
 
-private:
+ private:
   AscendGeneratorImpl* clone_impl() const override;
+
+  // Random operators draw from the twin under this lock.
+  std::unique_lock<std::mutex> lock_twin() const;
 
   at::Generator twin_;
 };

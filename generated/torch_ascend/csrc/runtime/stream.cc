@@ -26,7 +26,6 @@ constexpr int kMaxLevels = 4;
 struct Slot {
   std::once_flag once;
   aclrtStream handle{};
-  std::atomic<bool> made{false};
 };
 
 struct DeviceStreams {
@@ -85,7 +84,6 @@ aclrtStream make_once(
         static_cast<uint32_t>(sdk_priority(streams, level)),
         ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC));
     mark_process_lifetime(slot.handle);
-    slot.made.store(true, std::memory_order_release);
   });
   return slot.handle;
 }

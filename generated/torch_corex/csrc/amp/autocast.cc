@@ -22,13 +22,10 @@ Tensor refuse_binary_cross_entropy(
     int64_t /*reduction*/) {
   TORCH_CHECK(
       false,
-      "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are "
-      "unsafe "
-      "to autocast. Many models use a sigmoid layer right before the binary "
-      "cross "
-      "entropy layer. In this case, combine the two layers using "
-      "torch.nn.functional.binary_cross_entropy_with_logits or "
-      "torch.nn.BCEWithLogitsLoss, which are safe to autocast.");
+      "binary_cross_entropy and BCELoss are unsafe to autocast: they take "
+      "probabilities, and 16 bits round those near 1 to 1. Use "
+      "binary_cross_entropy_with_logits or BCEWithLogitsLoss on what the "
+      "sigmoid layer gets");
 }
 
 #define LOWER_PRECISION(...)                                                   \

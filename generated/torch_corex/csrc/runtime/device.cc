@@ -10,10 +10,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "corex_sdk.h"
 #include "runtime/device_allocator.h"
 #include "runtime/error.h"
+#include "runtime/host_allocator.h"
 #include "runtime/options.h"
 #include "runtime/stream.h"
 
@@ -33,6 +35,7 @@ std::atomic<bool> exiting{false};
 // goes with the process.
 void on_exit() {
   allocator::mark_segments_at_exit();
+  host_allocator::mark_at_exit();
   exiting.store(true, std::memory_order_release);
 }
 
@@ -50,16 +53,22 @@ Runtime start() {
   } catch (const std::exception&) { // thrown where throwing is allowed
   }
   try {
-    pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+    const int failure =
+        pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+    TORCH_CHECK(
+        failure == 0, "no handler of forks can be set: error ", failure);
     started.store(true);
     runtime.devices = count_devices();
   } catch (const c10::Error& error) {
     runtime.error = error.what_without_backtrace();
-    warn_quietly("no device of corex is available: " + runtime.error);
+    warn_quietly("no device of corex is available", error);
   }
   // Exit handlers run backwards: this one finds the SDK alive, and objects that
   // are destroyed after it may find it gone.
-  std::atexit(on_exit);
+  if (std::atexit(on_exit) != 0) {
+    runtime.error = "no handler for the end of the process can be set";
+    runtime.devices = 0;
+  }
   return runtime;
 }
 
@@ -70,11 +79,7 @@ const Runtime& runtime() {
 
 // The runtime, for a caller that is going to use it.
 const Runtime& usable_runtime() {
-  TORCH_CHECK(
-      !in_bad_fork(),
-      "corex cannot be used in a forked subprocess once the parent has used "
-      "it: "
-      "use the start method 'spawn' of multiprocessing");
+  check_not_forked();
   options();
   const Runtime& found = runtime();
   TORCH_CHECK(
@@ -185,6 +190,13 @@ c10::DeviceIndex current_device_if_known() noexcept {
 
 bool in_bad_fork() noexcept {
   return forked.load(std::memory_order_acquire);
+}
+
+void check_not_forked() {
+  TORCH_CHECK(
+      !in_bad_fork(),
+      "corex cannot be used in a forked subprocess once the parent has used "
+      "it: use the start method 'spawn' of multiprocessing");
 }
 
 bool runtime_usable() noexcept {

@@ -47,6 +47,19 @@ std::string message(
   return result;
 }
 
+[[noreturn]] void fail(
+    const char* call,
+    const c10::SourceLocation& where,
+    const char* text,
+    long long code,
+    bool out_of_memory) {
+  const std::string what = message(call, text, code, out_of_memory);
+  if (out_of_memory) {
+    throw c10::OutOfMemoryError(where, what);
+  }
+  throw c10::Error(where, what);
+}
+
 } // namespace
 
 void warn_quietly(const std::string& text) noexcept {
@@ -56,20 +69,24 @@ void warn_quietly(const std::string& text) noexcept {
   }
 }
 
+void warn_quietly(const char* what, const std::exception& why) noexcept {
+  const auto* const error = dynamic_cast<const c10::Error*>(&why);
+  warn_quietly(c10::str(
+      what,
+      ": ",
+      error == nullptr ? why.what() : error->what_without_backtrace()));
+}
+
 void fail_runtime_call(
     const char* call,
     const c10::SourceLocation& where,
     cudaError_t status) {
-  const bool out_of_memory = status == cudaErrorMemoryAllocation;
-  const std::string text = message(
+  fail(
       call,
+      where,
       cudaGetErrorString(status),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == cudaErrorMemoryAllocation);
 }
 
 void warn_runtime_call(const char* call, cudaError_t status) noexcept {
@@ -81,18 +98,14 @@ void fail_blas_call(
     const char* call,
     const c10::SourceLocation& where,
     cublasStatus_t status) {
-  const bool out_of_memory = status == CUBLAS_STATUS_ALLOC_FAILED;
-  const std::string text = message(
+  fail(
       call,
+      where,
       (status == CUBLAS_STATUS_SUCCESS
            ? "success"
            : "the library has no text for this code"),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == CUBLAS_STATUS_ALLOC_FAILED);
 }
 
 void warn_blas_call(const char* call, cublasStatus_t status) noexcept {
@@ -109,13 +122,12 @@ void fail_ccl_call(
     const char* call,
     const c10::SourceLocation& where,
     ncclResult_t status) {
-  throw c10::Error(
+  fail(
+      call,
       where,
-      message(
-          call,
-          ncclGetErrorString(status),
-          static_cast<long long>(status),
-          false));
+      ncclGetErrorString(status),
+      static_cast<long long>(status),
+      false);
 }
 
 void warn_ccl_call(const char* call, ncclResult_t status) noexcept {

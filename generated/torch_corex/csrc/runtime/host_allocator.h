@@ -19,7 +19,10 @@ bool is_pinned(const void* address);
 // allocator's.
 bool record_stream(const c10::DataPtr& data, const CorexStream& stream);
 
-// Makes cached memory free for requests of every size.
+// Gives cached memory back, except what a stream may still use.
 void empty_cache();
+
+// At the end of the process: tells a leak checker that what is held stays.
+void mark_at_exit() noexcept;
 
 } // namespace torch_corex::host_allocator

@@ -14,7 +14,7 @@ namespace torch_corex {
 
 // Which device an address belongs to, for all memory of the caching allocator.
 class SegmentTable {
-public:
+ public:
   static SegmentTable& instance();
 
   void add(const void* address, size_t size, c10::DeviceIndex device);
@@ -23,7 +23,7 @@ public:
   // Empty if no segment holds the address.
   std::optional<c10::DeviceIndex> owner(const void* address) const;
 
-private:
+ private:
   struct Segment {
     size_t size;
     c10::DeviceIndex device;

@@ -103,7 +103,7 @@ def _exchange_device(index: int) -> int:
 
 
 def _maybe_exchange_device(index: int) -> int:
-    """As `_exchange_device`, but the driver's own state of a device is not made for it."""
+    """As `_exchange_device`, under the name by which PyTorch gives a device back at the end of a scope."""
     if index < 0:
         return -1
     _lazy_init()
@@ -195,6 +195,7 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 from . import amp, memory, random, streams  # noqa: E402
 from .memory import (  # noqa: E402
     empty_cache,
+    empty_host_cache,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -252,6 +253,7 @@ __all__ = [
     "device_count",
     "device_of",
     "empty_cache",
+    "empty_host_cache",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",

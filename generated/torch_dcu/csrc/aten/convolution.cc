@@ -7,6 +7,9 @@
 #include <ATen/core/ivalue.h>
 #include <torch/library.h>
 
+#include <cstddef>
+#include <utility>
+
 #include "aten/fallback.h"
 
 namespace torch_dcu {
@@ -33,10 +36,10 @@ void convolution_backward(const c10::OperatorHandle& op, Stack* stack) {
   const auto first = stack->end() - kArguments;
   const at::Tensor grad_output = first->toTensor();
   const auto output_mask = stack->back().toBoolList();
-  const int64_t channel_dim = 1;
+  constexpr int64_t kChannelDim = 1;
   c10::IValue bias_sizes;
   if (output_mask.get(2)) {
-    bias_sizes = c10::List<int64_t>({grad_output.size(channel_dim)});
+    bias_sizes = c10::List<int64_t>({grad_output.size(kChannelDim)});
   }
   stack->insert(first + kBiasSizes, std::move(bias_sizes));
   run_on_host(op, on_host, stack);

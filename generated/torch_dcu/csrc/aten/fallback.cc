@@ -2,15 +2,15 @@
 
 #include "aten/fallback.h"
 
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include <ATen/core/Generator.h>
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "aten/host_copies.h"
 #include "aten/op_plan.h"
@@ -51,8 +51,7 @@ void check_possible(const OpPlan& plan, const OpPlan& on_host) {
       !plan.view,
       plan.name,
       " makes a view of its argument, and a view of a copy on the CPU would "
-      "not "
-      "be one of the tensor on dcu");
+      "not be one of the tensor on dcu");
   TORCH_CHECK_NOT_IMPLEMENTED(
       on_host.runs_on_host,
       plan.name,
@@ -61,7 +60,7 @@ void check_possible(const OpPlan& plan, const OpPlan& on_host) {
 
 // One call of an operator.
 class Call {
-public:
+ public:
   Call(const OpPlan& plan, Stack* stack) : plan_(plan), stack_(stack) {
     const size_t count = plan.arguments.size();
     const auto first = stack->end() - static_cast<std::ptrdiff_t>(count);
@@ -70,7 +69,7 @@ public:
 
   void run(const c10::OperatorHandle& on_host);
 
-private:
+ private:
   void collect();
   void check_host_tensors() const;
   c10::DeviceIndex choose_device() const;

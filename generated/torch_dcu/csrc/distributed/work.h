@@ -18,7 +18,7 @@ namespace torch_dcu {
 // Queued work of a process group. wait() makes the calling thread's stream wait
 // for it; the host goes on, but for a barrier and with a timeout.
 class RcclWork : public c10d::Work {
-public:
+ public:
   // `stream` is where the work was queued; all of it is, by now.
   RcclWork(
       int rank,
@@ -43,9 +43,9 @@ public:
     return done_;
   }
 
-private:
+ private:
   const c10::DeviceIndex device_;
-  const std::vector<at::Tensor> inputs_; // kept until the work is waited for
+  const std::vector<at::Tensor> inputs_; // which the work reads
   const std::vector<at::Tensor> outputs_;
   const std::shared_ptr<DcuEvent> done_;
   const c10::intrusive_ptr<c10::ivalue::Future> future_;

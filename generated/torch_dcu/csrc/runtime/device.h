@@ -49,6 +49,9 @@ c10::DeviceIndex current_device_if_known() noexcept;
 // be used in it.
 bool in_bad_fork() noexcept;
 
+// Throws in such a process.
+void check_not_forked();
+
 // Whether the SDK may be called: not in a bad fork, and not behind the point at
 // the end of the process from where the SDK may be gone.
 bool runtime_usable() noexcept;
@@ -58,7 +61,7 @@ bool runtime_started() noexcept;
 
 // Makes a device current until the end of the scope.
 class DeviceScope {
-public:
+ public:
   explicit DeviceScope(c10::DeviceIndex device)
       : previous_(exchange_device(device)), device_(device) {}
 
@@ -73,7 +76,7 @@ public:
   DeviceScope(DeviceScope&&) = delete;
   DeviceScope& operator=(DeviceScope&&) = delete;
 
-private:
+ private:
   const c10::DeviceIndex previous_;
   const c10::DeviceIndex device_;
 };

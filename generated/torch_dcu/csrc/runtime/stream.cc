@@ -26,7 +26,6 @@ constexpr int kMaxLevels = 4;
 struct Slot {
   std::once_flag once;
   hipStream_t handle{};
-  std::atomic<bool> made{false};
 };
 
 struct DeviceStreams {
@@ -83,7 +82,6 @@ hipStream_t make_once(
     HIP_CHECK(hipStreamCreateWithPriority(
         &slot.handle, hipStreamNonBlocking, sdk_priority(streams, level)));
     mark_process_lifetime(slot.handle);
-    slot.made.store(true, std::memory_order_release);
   });
   return slot.handle;
 }

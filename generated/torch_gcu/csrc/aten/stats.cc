@@ -58,7 +58,7 @@ std::vector<OpStat> op_stats() {
   const std::lock_guard<std::mutex> lock(table().mutex);
   std::vector<OpStat> stats;
   for (const auto& [key, counters] : table().counters) {
-    const OpStat stat{
+    OpStat stat{
         key.first,
         key.second,
         counters->calls,
@@ -67,7 +67,7 @@ std::vector<OpStat> op_stats() {
         counters->d2h_bytes,
         counters->rejected};
     if (stat.calls != 0 || stat.rejected != 0) {
-      stats.push_back(stat);
+      stats.push_back(std::move(stat));
     }
   }
   return stats;

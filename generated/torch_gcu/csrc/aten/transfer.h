@@ -3,21 +3,16 @@
 // Bytes between host and device, and tensors as they are in the other memory.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
-namespace torch_gcu {
+#include <cstddef>
+#include <optional>
+#include <vector>
 
-enum class Direction : uint8_t {
-  kHostToDevice,
-  kDeviceToHost,
-  kDeviceToDevice
-};
+#include "runtime/memory.h"
+
+namespace torch_gcu {
 
 // Queues a copy on the current stream of `device`, whose memory is one side of
 // it, or both. Host memory must live until the stream has been waited for.
@@ -25,7 +20,7 @@ void copy_bytes(
     void* dst,
     const void* src,
     size_t bytes,
-    Direction direction,
+    CopyKind kind,
     c10::DeviceIndex device);
 
 // The bytes from the first to behind the last element.
@@ -48,7 +43,7 @@ at::Tensor host_like(const at::Tensor& tensor);
 
 // Copies between the host and one device that are waited for together.
 class Transfers {
-public:
+ public:
   explicit Transfers(c10::DeviceIndex device) : device_(device) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
@@ -78,7 +73,7 @@ public:
   // kept until it has waited for the stream for another reason.
   void finish();
 
-private:
+ private:
   c10::DeviceIndex device_;
   bool pending_ = false;
   std::vector<at::Tensor> kept_;

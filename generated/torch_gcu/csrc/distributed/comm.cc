@@ -6,10 +6,10 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
+#include <exception>
+#include <optional>
 #include <vector>
 
 #include "gcu_sdk.h"
@@ -19,9 +19,8 @@
 namespace torch_gcu {
 namespace {
 
-// What ECCL calls an element type. It is never replaced by another
-// one: a smaller type would change the values.
-ecclDataType_t element_type(c10::ScalarType dtype) {
+// What ECCL calls an element type, if it has it.
+std::optional<ecclDataType_t> find_element_type(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Byte:
       return ecclUint8;
@@ -38,13 +37,21 @@ ecclDataType_t element_type(c10::ScalarType dtype) {
     case c10::ScalarType::Float:
       return ecclFloat32;
     default:
-      TORCH_CHECK_TYPE(
-          false,
-          "ECCL has no element type for ",
-          c10::toString(dtype),
-          ": convert the tensor first; it has uint8, int8, uint32, int32, "
-          "bfloat16, float16, float32");
+      return std::nullopt;
   }
+}
+
+// The same for what is computed with, where another type would change values.
+ecclDataType_t element_type(c10::ScalarType dtype) {
+  const auto type = find_element_type(dtype);
+  TORCH_CHECK_TYPE(
+      type.has_value(),
+      "ECCL has no element type for ",
+      c10::toString(dtype),
+      ": convert the tensor first; it has "
+      "uint8, int8, uint32, int32, bfloat16, float16, "
+      "float32");
+  return *type;
 }
 
 ecclRedOp_t operator_of(ReduceKind kind) {
@@ -75,8 +82,8 @@ struct Moved {
 };
 
 Moved as_moved(size_t count, c10::ScalarType dtype) {
-  if (has_element_type(dtype)) {
-    return {element_type(dtype), count};
+  if (const auto type = find_element_type(dtype)) {
+    return {*type, count};
   }
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
@@ -104,22 +111,31 @@ ecclUniqueId shared_id(
   return id;
 }
 
-} // namespace
-
-bool has_element_type(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Byte:
-    case c10::ScalarType::Char:
-    case c10::ScalarType::UInt32:
-    case c10::ScalarType::Int:
-    case c10::ScalarType::BFloat16:
-    case c10::ScalarType::Half:
-    case c10::ScalarType::Float:
-      return true;
-    default:
-      return false;
+// Messages that go out together when it is closed. A group that was left open
+// would swallow what the thread does later.
+class Group {
+ public:
+  Group() {
+    ECCL_CHECK(ecclGroupStart());
   }
-}
+  ~Group() {
+    if (open_) {
+      ECCL_CHECK_WARN(ecclGroupEnd());
+    }
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  void close() {
+    open_ = false;
+    ECCL_CHECK(ecclGroupEnd());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+} // namespace
 
 EcclComm::EcclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
@@ -141,8 +157,8 @@ EcclComm::~EcclComm() {
     const DeviceScope scope(device_);
     synchronize(); // its work may be under way
     ECCL_CHECK_WARN(ecclCommDestroy(handle_));
-  } catch (const c10::Error& error) {
-    warn_quietly(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    warn_quietly("a communicator of ECCL was not closed", error);
   }
 }
 
@@ -151,6 +167,7 @@ void EcclComm::abort() {
     return;
   }
   released_ = true;
+  const DeviceScope scope(device_);
   ECCL_CHECK(ecclCommAbort(handle_));
 }
 
@@ -257,33 +274,26 @@ void EcclComm::copy_own(std::vector<Message>& messages, const GcuStream& stream)
         CopyKind::kDeviceToDevice,
         stream);
   }
-  messages.erase(
-      std::remove_if(
-          messages.begin(),
-          messages.end(),
-          [this](const Message& message) { return message.peer == rank_; }),
-      messages.end());
+  std::erase_if(messages, [this](const Message& message) {
+    return message.peer == rank_;
+  });
 }
 
 void EcclComm::exchange(
     const std::vector<Message>& messages,
     const GcuStream& stream) const {
   std::vector<Message> left = messages;
-  left.erase(
-      std::remove_if(
-          left.begin(),
-          left.end(),
-          [](const Message& message) { return message.count == 0; }),
-      left.end());
+  std::erase_if(
+      left, [](const Message& message) { return message.count == 0; });
   copy_own(left, stream);
   if (left.empty()) {
     return;
   }
-  ECCL_CHECK(ecclGroupStart());
+  Group group;
   for (const Message& message : left) {
     send_or_receive(message, stream.handle());
   }
-  ECCL_CHECK(ecclGroupEnd());
+  group.close();
 }
 
 } // namespace torch_gcu

@@ -6,9 +6,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "runtime/device.h"
+#include "runtime/error.h"
 
 namespace torch_gcu {
 namespace {
@@ -20,12 +22,23 @@ give_up(const std::string& what, std::chrono::milliseconds limit) {
   // The threads that wait cannot be reached, so the process has to end.
   std::fprintf(
       stderr,
-      "torch_gcu: %s has not finished within %lld ms: does every rank take "
-      "part? "
-      "The limit is the timeout of torch.distributed.init_process_group.\n",
+      "torch_gcu: %s has not finished within %lld ms: does every rank "
+      "take part? The limit is the timeout of "
+      "torch.distributed.init_process_group.\n",
       what.c_str(),
       static_cast<long long>(limit.count()));
   std::abort();
+}
+
+// Whether there is nothing left to wait for. An error of the device counts as
+// that, too: whoever waits for the work gets it.
+bool is_over(const GcuEvent& done) {
+  try {
+    return done.query();
+  } catch (const std::exception& error) {
+    warn_quietly("a process group cannot look after its work", error);
+    return true;
+  }
 }
 
 } // namespace
@@ -42,13 +55,7 @@ Watchdog::~Watchdog() {
 
 Watchdog::Scope
 Watchdog::blocking(std::string what, std::chrono::milliseconds limit) {
-  uint64_t id = 0;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    id = ++last_id_;
-  }
-  add({id, std::move(what), nullptr, Clock::now() + limit, limit});
-  return {*this, id};
+  return {*this, add(std::move(what), nullptr, limit)};
 }
 
 void Watchdog::watch(
@@ -57,21 +64,27 @@ void Watchdog::watch(
     int rank,
     std::shared_ptr<const GcuEvent> done,
     std::chrono::milliseconds limit) {
-  add(
-      {0,
-       c10::str(title, " number ", sequence, " of rank ", rank),
+  add(c10::str(title, " number ", sequence, " of rank ", rank),
+      std::move(done),
+      limit);
+}
+
+uint64_t Watchdog::add(
+    std::string what,
+    std::shared_ptr<const GcuEvent> done,
+    std::chrono::milliseconds limit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  watched_.push_back(
+      {++last_id_,
+       std::move(what),
        std::move(done),
        Clock::now() + limit,
        limit});
-}
-
-void Watchdog::add(Watched watched) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  watched_.push_back(std::move(watched));
   if (!thread_.joinable()) {
     stopping_ = false;
     thread_ = std::thread([this] { loop(); });
   }
+  return last_id_;
 }
 
 void Watchdog::loop() {
@@ -83,7 +96,7 @@ void Watchdog::loop() {
     }
     const Clock::time_point now = Clock::now();
     for (auto one = watched_.begin(); one != watched_.end();) {
-      if (one->done != nullptr && one->done->query()) {
+      if (one->done != nullptr && is_over(*one->done)) {
         one = watched_.erase(one);
         continue;
       }

@@ -23,45 +23,42 @@ GcuGeneratorImpl::GcuGeneratorImpl(c10::DeviceIndex device, at::Generator twin)
           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
       twin_(std::move(twin)) {}
 
+std::unique_lock<std::mutex> GcuGeneratorImpl::lock_twin() const {
+  return std::unique_lock<std::mutex>(twin_.unsafeGetGeneratorImpl()->mutex_);
+}
+
 void GcuGeneratorImpl::set_current_seed(uint64_t seed) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_current_seed(seed);
 }
 
 void GcuGeneratorImpl::set_offset(uint64_t offset) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_offset(offset);
 }
 
 uint64_t GcuGeneratorImpl::get_offset() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.get_offset();
 }
 
 uint64_t GcuGeneratorImpl::current_seed() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.current_seed();
 }
 
 uint64_t GcuGeneratorImpl::seed() {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.seed();
 }
 
 void GcuGeneratorImpl::set_state(const c10::TensorImpl& state) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.unsafeGetGeneratorImpl()->set_state(state);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> GcuGeneratorImpl::get_state() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.unsafeGetGeneratorImpl()->get_state();
 }
 
@@ -78,8 +75,7 @@ GcuGeneratorImpl::graphsafe_get_state() const {
 }
 
 GcuGeneratorImpl* GcuGeneratorImpl::clone_impl() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return new GcuGeneratorImpl(device().index(), twin_.clone());
 }
 

@@ -7,6 +7,7 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include <cstdint>
+#include <mutex>
 
 namespace torch_gcu {
 
@@ -14,7 +15,7 @@ namespace torch_gcu {
 // from a twin that is a CPU generator; the same seed gives the same numbers as
 // on the CPU.
 class GcuGeneratorImpl final : public c10::GeneratorImpl {
-public:
+ public:
   explicit GcuGeneratorImpl(c10::DeviceIndex device);
   GcuGeneratorImpl(c10::DeviceIndex device, at::Generator twin);
 
@@ -40,8 +41,11 @@ public:
     return c10::DeviceType::PrivateUse1;
   }
 
-private:
+ private:
   GcuGeneratorImpl* clone_impl() const override;
+
+  // Random operators draw from the twin under this lock.
+  std::unique_lock<std::mutex> lock_twin() const;
 
   at::Generator twin_;
 };

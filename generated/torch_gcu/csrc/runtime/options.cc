@@ -96,8 +96,7 @@ std::string read_device(const char* name) {
     try {
       c10::Device{device};
     } catch (const c10::Error&) {
-      TORCH_CHECK(
-          false, name, "=", device, " is no device: use cpu, or cuda:0");
+      TORCH_CHECK(false, name, "=", device, " is no device: use cpu");
     }
   }
   return device;
@@ -157,7 +156,6 @@ Options read_options() {
   result.fallback_mode = read_mode("TORCH_FL_FALLBACK_MODE");
   result.fallback_device = read_device("TORCH_FL_FALLBACK_DEVICE");
   result.op_blacklist = read_list("TORCH_FL_OP_BLACKLIST");
-  result.op_stats = value_of("TORCH_FL_OP_STATS");
   return result;
 }
 

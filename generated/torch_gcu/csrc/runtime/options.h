@@ -29,10 +29,6 @@ struct Options {
   // TORCH_FL_OP_BLACKLIST: operators, separated by commas, that use the
   // fallback though they have a kernel.
   std::vector<std::string> op_blacklist;
-
-  // TORCH_FL_OP_STATS: the file that statistics of operators are written to
-  // when the process ends; empty if it is not set.
-  std::string op_stats;
 };
 
 // Throws a c10::Error that names the variable and what it takes if one has a

@@ -26,7 +26,6 @@ constexpr int kMaxLevels = 4;
 struct Slot {
   std::once_flag once;
   topsStream_t handle{};
-  std::atomic<bool> made{false};
 };
 
 struct DeviceStreams {
@@ -71,7 +70,6 @@ topsStream_t make_once(
     const DeviceScope scope(device);
     TOPS_CHECK(topsStreamCreate(&slot.handle));
     mark_process_lifetime(slot.handle);
-    slot.made.store(true, std::memory_order_release);
   });
   return slot.handle;
 }

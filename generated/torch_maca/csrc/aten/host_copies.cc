@@ -2,12 +2,12 @@
 
 #include "aten/host_copies.h"
 
-#include <algorithm>
-#include <cstddef>
-
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DispatchKeySet.h>
+
+#include <algorithm>
+#include <cstddef>
 
 #include "runtime/device.h"
 

@@ -2,17 +2,16 @@
 
 #include "aten/library.h"
 
+#include <ATen/native/CPUFallback.h>
+#include <ATen/ops/mm_ops.h>
+#include <torch/library.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
-
-#include <ATen/native/CPUFallback.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/mm_ops.h>
-#include <torch/library.h>
 
 #include "aten/fallback.h"
 #include "aten/settings.h"
@@ -29,24 +28,43 @@ namespace {
 
 constexpr int64_t kMostInt = std::numeric_limits<int>::max();
 
-// A handle for each stream, since a library's work space belongs to a handle.
-mcblasHandle_t handle_of(const MacaStream& stream) {
+struct Slot {
+  std::mutex mutex;
+  mcblasHandle_t handle{};
+  bool made = false;
+};
+
+// One for each stream, since a library's work space belongs to a handle.
+Slot& slot_of(const MacaStream& stream) {
   using Key = std::pair<c10::DeviceIndex, c10::StreamId>;
-  static auto* const handles = new std::map<Key, mcblasHandle_t>;
+  static auto* const slots = new std::map<Key, Slot>;
   static auto* const mutex = new std::mutex; // as long as the process, both
   const std::lock_guard<std::mutex> lock(*mutex);
-  const Key key(stream.device_index(), stream.id());
-  const auto found = handles->find(key);
-  if (found != handles->end()) {
-    return found->second;
-  }
-  mcblasHandle_t handle{};
-  MCBLAS_CHECK(mcblasCreate(&handle));
-  mark_process_lifetime(handle);
-  MCBLAS_CHECK(mcblasSetStream(handle, stream.handle()));
-  handles->emplace(key, handle);
-  return handle;
+  return (*slots)[{stream.device_index(), stream.id()}];
 }
+
+// The library's handle of a stream, which the calling thread has for itself:
+// libraries do not say that threads may share one. The device must be current.
+class Handle {
+ public:
+  explicit Handle(const MacaStream& stream)
+      : slot_(slot_of(stream)), lock_(slot_.mutex) {
+    if (!slot_.made) {
+      MCBLAS_CHECK(mcblasCreate(&slot_.handle));
+      mark_process_lifetime(slot_.handle);
+      MCBLAS_CHECK(mcblasSetStream(slot_.handle, stream.handle()));
+      slot_.made = true;
+    }
+  }
+
+  mcblasHandle_t get() const {
+    return slot_.handle;
+  }
+
+ private:
+  Slot& slot_;
+  const std::unique_lock<std::mutex> lock_;
+};
 
 std::optional<macaDataType> library_dtype(at::ScalarType dtype) {
   switch (dtype) {
@@ -102,65 +120,6 @@ std::optional<Operand> operand_of(const at::Tensor& matrix) {
 mcblasOperation_t transpose_of(const Operand& operand) {
   return operand.transposed ? MCBLAS_OP_T : MCBLAS_OP_N;
 }
-
-} // namespace
-
-bool takes_mm(
-    const at::Tensor& self,
-    const at::Tensor& other,
-    const at::Tensor& out) {
-  const auto dtype = self.scalar_type();
-  const bool matrices = self.dim() == 2 && other.dim() == 2 && out.dim() == 2;
-  return matrices && is_gemm_dtype(dtype) && other.scalar_type() == dtype &&
-      out.scalar_type() == dtype && self.numel() > 0 && other.numel() > 0 &&
-      self.size(0) <= kMostInt && self.size(1) <= kMostInt &&
-      other.size(1) <= kMostInt && operand_of(self) && operand_of(other) &&
-      out.is_contiguous();
-}
-
-// The library's matrices are column-major, so it computes the transposed
-// product: other' * self'.
-void mm(
-    const at::Tensor& self,
-    const at::Tensor& other,
-    const at::Tensor& out) {
-  const auto device = out.device().index();
-  const DeviceScope scope(device);
-  const auto handle = handle_of(current_stream(device));
-  const auto dtype = library_dtype(self.scalar_type());
-  const auto left = operand_of(other);
-  const auto right = operand_of(self);
-  TORCH_INTERNAL_ASSERT(dtype && left && right);
-  const auto rows = static_cast<int>(other.size(1));
-  const auto columns = static_cast<int>(self.size(0));
-  const auto inner = static_cast<int>(self.size(1));
-  const auto left_leading = static_cast<int>(left->leading);
-  const auto right_leading = static_cast<int>(right->leading);
-  const float alpha = 1.0F;
-  const float beta = 0.0F;
-  MCBLAS_CHECK(mcblasGemmEx(
-      handle,
-      transpose_of(*left),
-      transpose_of(*right),
-      rows,
-      columns,
-      inner,
-      &alpha,
-      other.const_data_ptr(),
-      *dtype,
-      left_leading,
-      self.const_data_ptr(),
-      *dtype,
-      right_leading,
-      &beta,
-      out.mutable_data_ptr(),
-      *dtype,
-      rows,
-      MCBLAS_COMPUTE_32F,
-      MCBLAS_GEMM_DEFAULT));
-}
-
-namespace {
 
 void check_shapes(const at::Tensor& self, const at::Tensor& other) {
   TORCH_CHECK(self.dim() == 2, "self must be a matrix");
@@ -223,5 +182,60 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 } // namespace
+
+bool takes_mm(
+    const at::Tensor& self,
+    const at::Tensor& other,
+    const at::Tensor& out) {
+  const auto dtype = self.scalar_type();
+  const bool matrices = self.dim() == 2 && other.dim() == 2 && out.dim() == 2;
+  return matrices && is_gemm_dtype(dtype) && other.scalar_type() == dtype &&
+      out.scalar_type() == dtype && self.numel() > 0 && other.numel() > 0 &&
+      self.size(0) <= kMostInt && self.size(1) <= kMostInt &&
+      other.size(1) <= kMostInt && operand_of(self) && operand_of(other) &&
+      out.is_contiguous();
+}
+
+// The library's matrices are column-major, so it computes the transposed
+// product: other' * self'.
+void mm(
+    const at::Tensor& self,
+    const at::Tensor& other,
+    const at::Tensor& out) {
+  const auto device = out.device().index();
+  const DeviceScope scope(device);
+  const Handle handle(current_stream(device));
+  const auto dtype = library_dtype(self.scalar_type());
+  const auto left = operand_of(other);
+  const auto right = operand_of(self);
+  TORCH_INTERNAL_ASSERT(dtype && left && right);
+  const auto rows = static_cast<int>(other.size(1));
+  const auto columns = static_cast<int>(self.size(0));
+  const auto inner = static_cast<int>(self.size(1));
+  const auto left_leading = static_cast<int>(left->leading);
+  const auto right_leading = static_cast<int>(right->leading);
+  const float alpha = 1.0F;
+  const float beta = 0.0F;
+  MCBLAS_CHECK(mcblasGemmEx(
+      handle.get(),
+      transpose_of(*left),
+      transpose_of(*right),
+      rows,
+      columns,
+      inner,
+      &alpha,
+      other.const_data_ptr(),
+      *dtype,
+      left_leading,
+      self.const_data_ptr(),
+      *dtype,
+      right_leading,
+      &beta,
+      out.mutable_data_ptr(),
+      *dtype,
+      rows,
+      MCBLAS_COMPUTE_32F,
+      MCBLAS_GEMM_DEFAULT));
+}
 
 } // namespace torch_maca::library

@@ -42,7 +42,7 @@ struct OpCounters;
 
 // The time in which this thread runs one operator.
 class OpScope {
-public:
+ public:
   OpScope(std::string_view op, std::string_view strategy) {
     if (op_stats_enabled()) {
       begin(op, strategy);
@@ -58,7 +58,7 @@ public:
     }
   }
 
-private:
+ private:
   void begin(std::string_view op, std::string_view strategy);
   void end() noexcept;
 

@@ -6,6 +6,7 @@
 
 #include "maca_sdk.h"
 #include "runtime/device.h"
+#include "runtime/host_allocator.h"
 #include "runtime/options.h"
 
 namespace torch_maca {
@@ -41,6 +42,12 @@ void copy_async(
     return;
   }
   const DeviceScope scope(stream.device_index());
+  if (options().multithread && kind != CopyKind::kDeviceToDevice &&
+      !host_allocator::is_pinned(kind == CopyKind::kHostToDevice ? src : dst)) {
+    // The call may wait for the stream, whose work may wait for other threads,
+    // which may want the lock.
+    stream.synchronize();
+  }
   const std::unique_lock<std::mutex> lock = lock_copies();
   MACA_CHECK(mcMemcpyAsync(dst, src, bytes, to_sdk(kind), stream.handle()));
 }

@@ -30,10 +30,6 @@ struct Options {
   // fallback though they have a kernel.
   std::vector<std::string> op_blacklist;
 
-  // TORCH_FL_OP_STATS: the file that statistics of operators are written to
-  // when the process ends; empty if it is not set.
-  std::string op_stats;
-
   // Several threads that allocate and copy at the same time have met faults
   // in the stream-ordered allocator and in asynchronous copies.
   // INFINI_MACA_MULTITHREAD_WORKAROUNDS: 0 or 1.

@@ -52,11 +52,10 @@ def seed_all() -> None:
     """Seeds every device with the same number that cannot be foretold."""
 
     def call() -> None:
-        for index in range(device_count()):
-            if index == 0:
-                number = _C._default_generator(index).seed()
-            else:
-                _C._default_generator(index).manual_seed(number)
+        generators = [_C._default_generator(index) for index in range(device_count())]
+        number = generators[0].seed()
+        for generator in generators[1:]:
+            generator.manual_seed(number)
 
     _lazy_call(call)
 

@@ -2,7 +2,6 @@
 
 #include "aten/library.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -22,24 +21,43 @@ namespace {
 
 constexpr int64_t kMostInt = std::numeric_limits<int>::max();
 
-// A handle for each stream, since a library's work space belongs to a handle.
-cnnlHandle_t handle_of(const MluStream& stream) {
+struct Slot {
+  std::mutex mutex;
+  cnnlHandle_t handle{};
+  bool made = false;
+};
+
+// One for each stream, since a library's work space belongs to a handle.
+Slot& slot_of(const MluStream& stream) {
   using Key = std::pair<c10::DeviceIndex, c10::StreamId>;
-  static auto* const handles = new std::map<Key, cnnlHandle_t>;
+  static auto* const slots = new std::map<Key, Slot>;
   static auto* const mutex = new std::mutex; // as long as the process, both
   const std::lock_guard<std::mutex> lock(*mutex);
-  const Key key(stream.device_index(), stream.id());
-  const auto found = handles->find(key);
-  if (found != handles->end()) {
-    return found->second;
-  }
-  cnnlHandle_t handle{};
-  CNNL_CHECK(cnnlCreate(&handle));
-  mark_process_lifetime(handle);
-  CNNL_CHECK(cnnlSetQueue(handle, stream.handle()));
-  handles->emplace(key, handle);
-  return handle;
+  return (*slots)[{stream.device_index(), stream.id()}];
 }
+
+// The library's handle of a stream, which the calling thread has for itself:
+// libraries do not say that threads may share one. The device must be current.
+class Handle {
+ public:
+  explicit Handle(const MluStream& stream)
+      : slot_(slot_of(stream)), lock_(slot_.mutex) {
+    if (!slot_.made) {
+      CNNL_CHECK(cnnlCreate(&slot_.handle));
+      mark_process_lifetime(slot_.handle);
+      CNNL_CHECK(cnnlSetQueue(slot_.handle, stream.handle()));
+      slot_.made = true;
+    }
+  }
+
+  cnnlHandle_t get() const {
+    return slot_.handle;
+  }
+
+ private:
+  Slot& slot_;
+  const std::unique_lock<std::mutex> lock_;
+};
 
 std::optional<cnnlDataType_t> library_dtype(at::ScalarType dtype) {
   switch (dtype) {
@@ -108,14 +126,14 @@ bool takes_cast(const at::Tensor& source, const at::Tensor& target) {
 void cast(const at::Tensor& source, const at::Tensor& target) {
   const auto device = target.device().index();
   const DeviceScope scope(device);
-  const auto handle = handle_of(current_stream(device));
+  const Handle handle(current_stream(device));
   const auto kind = cast_kind(source.scalar_type(), target.scalar_type());
   const auto from = library_dtype(source.scalar_type());
   const auto to = library_dtype(target.scalar_type());
   TORCH_INTERNAL_ASSERT(kind && from && to);
   const auto count = static_cast<int>(source.numel());
   CNNL_CHECK(sdk::LibraryCast(
-      handle,
+      handle.get(),
       source.const_data_ptr(),
       *from,
       target.mutable_data_ptr(),

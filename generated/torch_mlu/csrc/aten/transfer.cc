@@ -2,18 +2,18 @@
 
 #include "aten/transfer.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <mutex>
-#include <unordered_map>
-#include <utility>
-
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/DeviceGuard.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
 #include "aten/stats.h"
-#include "mlu_sdk.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/error.h"
@@ -29,22 +29,10 @@ constexpr size_t kMostRuns = 256;
 // So much is read in one copy, whatever lies between the elements.
 constexpr size_t kSmallSpan = 64 * 1024;
 
-cnrtMemTransDir_t sdk_direction(Direction direction) {
-  switch (direction) {
-    case Direction::kHostToDevice:
-      return cnrtMemcpyHostToDev;
-    case Direction::kDeviceToHost:
-      return cnrtMemcpyDevToHost;
-    case Direction::kDeviceToDevice:
-      return cnrtMemcpyDevToDev;
-  }
-  TORCH_INTERNAL_ASSERT(false, "no such direction");
-}
-
 // Host memory of copies that have been queued and not waited for, by stream.
 // When it is too much, the host waits.
 class InFlight {
-public:
+ public:
   static InFlight& instance() {
     static auto* const in_flight = new InFlight; // copies may run until the end
     return *in_flight;
@@ -72,7 +60,7 @@ public:
     return std::exchange(kept.tensors, {});
   }
 
-private:
+ private:
   struct Kept {
     size_t bytes = 0;
     std::vector<at::Tensor> tensors;
@@ -82,34 +70,20 @@ private:
   std::unordered_map<c10::Stream, Kept> streams_;
 };
 
-void count(Direction direction, size_t bytes) {
-  if (direction == Direction::kHostToDevice) {
-    count_to_device(bytes);
-  } else if (direction == Direction::kDeviceToHost) {
-    count_to_host(bytes);
-  }
-}
-
 } // namespace
 
 void copy_bytes(
     void* dst,
     const void* src,
     size_t bytes,
-    Direction direction,
+    CopyKind kind,
     c10::DeviceIndex device) {
-  if (bytes == 0) {
-    return;
+  if (kind == CopyKind::kHostToDevice) {
+    count_to_device(bytes);
+  } else if (kind == CopyKind::kDeviceToHost) {
+    count_to_host(bytes);
   }
-  const DeviceScope scope(device);
-  const auto stream = current_stream(device);
-  count(direction, bytes);
-  MLU_CHECK(cnrtMemcpyAsync_V3(
-      dst,
-      const_cast<void*>(src),
-      bytes,
-      stream.handle(),
-      sdk_direction(direction)));
+  copy_async(dst, src, bytes, kind, current_stream(device));
 }
 
 size_t span_bytes(const at::Tensor& tensor) {
@@ -185,14 +159,13 @@ Transfers::~Transfers() {
   try {
     wait();
   } catch (const std::exception& error) {
-    TORCH_WARN(
-        "waiting for copies of mlu:", int(device_), " failed: ", error.what());
+    warn_quietly("copies of mlu have not ended well", error);
   }
 }
 
 void Transfers::download(void* host, const void* source, size_t bytes) {
   pending_ = true;
-  copy_bytes(host, source, bytes, Direction::kDeviceToHost, device_);
+  copy_bytes(host, source, bytes, CopyKind::kDeviceToHost, device_);
 }
 
 at::Tensor Transfers::download(const at::Tensor& tensor) {
@@ -242,7 +215,7 @@ void Transfers::upload(const at::Tensor& host, const at::Tensor& tensor) {
         target + run.offset,
         source + run.offset,
         run.bytes,
-        Direction::kHostToDevice,
+        CopyKind::kHostToDevice,
         device_);
   }
 }

@@ -6,10 +6,10 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
+#include <exception>
+#include <optional>
 #include <vector>
 
 #include "mlu_sdk.h"
@@ -19,9 +19,8 @@
 namespace torch_mlu {
 namespace {
 
-// What CNCL calls an element type. It is never replaced by another
-// one: a smaller type would change the values.
-cnclDataType_t element_type(c10::ScalarType dtype) {
+// What CNCL calls an element type, if it has it.
+std::optional<cnclDataType_t> find_element_type(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Byte:
       return cnclUint8;
@@ -46,13 +45,21 @@ cnclDataType_t element_type(c10::ScalarType dtype) {
     case c10::ScalarType::Float:
       return cnclFloat32;
     default:
-      TORCH_CHECK_TYPE(
-          false,
-          "CNCL has no element type for ",
-          c10::toString(dtype),
-          ": convert the tensor first; it has uint8, int8, uint16, int16, "
-          "uint32, int32, uint64, int64, bfloat16, float16, float32");
+      return std::nullopt;
   }
+}
+
+// The same for what is computed with, where another type would change values.
+cnclDataType_t element_type(c10::ScalarType dtype) {
+  const auto type = find_element_type(dtype);
+  TORCH_CHECK_TYPE(
+      type.has_value(),
+      "CNCL has no element type for ",
+      c10::toString(dtype),
+      ": convert the tensor first; it has "
+      "uint8, int8, uint16, int16, uint32, int32, "
+      "uint64, int64, bfloat16, float16, float32");
+  return *type;
 }
 
 cnclReduceOp_t operator_of(ReduceKind kind) {
@@ -81,8 +88,8 @@ struct Moved {
 };
 
 Moved as_moved(size_t count, c10::ScalarType dtype) {
-  if (has_element_type(dtype)) {
-    return {element_type(dtype), count};
+  if (const auto type = find_element_type(dtype)) {
+    return {*type, count};
   }
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
@@ -110,26 +117,31 @@ cnclCliqueId shared_id(
   return id;
 }
 
-} // namespace
-
-bool has_element_type(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Byte:
-    case c10::ScalarType::Char:
-    case c10::ScalarType::UInt16:
-    case c10::ScalarType::Short:
-    case c10::ScalarType::UInt32:
-    case c10::ScalarType::Int:
-    case c10::ScalarType::UInt64:
-    case c10::ScalarType::Long:
-    case c10::ScalarType::BFloat16:
-    case c10::ScalarType::Half:
-    case c10::ScalarType::Float:
-      return true;
-    default:
-      return false;
+// Messages that go out together when it is closed. A group that was left open
+// would swallow what the thread does later.
+class Group {
+ public:
+  Group() {
+    MLU_CNCL_CHECK(cnclGroupStart());
   }
-}
+  ~Group() {
+    if (open_) {
+      MLU_CNCL_CHECK_WARN(cnclGroupEnd());
+    }
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  void close() {
+    open_ = false;
+    MLU_CNCL_CHECK(cnclGroupEnd());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+} // namespace
 
 CnclComm::CnclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
@@ -152,8 +164,8 @@ CnclComm::~CnclComm() {
     const DeviceScope scope(device_);
     synchronize(); // its work may be under way
     MLU_CNCL_CHECK_WARN(cnclFreeComm(handle_));
-  } catch (const c10::Error& error) {
-    warn_quietly(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    warn_quietly("a communicator of CNCL was not closed", error);
   }
 }
 
@@ -162,6 +174,7 @@ void CnclComm::abort() {
     return;
   }
   released_ = true;
+  const DeviceScope scope(device_);
   MLU_CNCL_CHECK(cnclAbortComm(handle_));
 }
 
@@ -275,33 +288,26 @@ void CnclComm::copy_own(std::vector<Message>& messages, const MluStream& stream)
         CopyKind::kDeviceToDevice,
         stream);
   }
-  messages.erase(
-      std::remove_if(
-          messages.begin(),
-          messages.end(),
-          [this](const Message& message) { return message.peer == rank_; }),
-      messages.end());
+  std::erase_if(messages, [this](const Message& message) {
+    return message.peer == rank_;
+  });
 }
 
 void CnclComm::exchange(
     const std::vector<Message>& messages,
     const MluStream& stream) const {
   std::vector<Message> left = messages;
-  left.erase(
-      std::remove_if(
-          left.begin(),
-          left.end(),
-          [](const Message& message) { return message.count == 0; }),
-      left.end());
+  std::erase_if(
+      left, [](const Message& message) { return message.count == 0; });
   copy_own(left, stream);
   if (left.empty()) {
     return;
   }
-  MLU_CNCL_CHECK(cnclGroupStart());
+  Group group;
   for (const Message& message : left) {
     send_or_receive(message, stream.handle());
   }
-  MLU_CNCL_CHECK(cnclGroupEnd());
+  group.close();
 }
 
 } // namespace torch_mlu

@@ -18,19 +18,16 @@ namespace torch_mlu {
 
 using ReduceKind = c10d::ReduceOp::RedOpType;
 
-// Whether CNCL has the element type. What only moves elements needs
-// none: it can send them as bytes.
-bool has_element_type(c10::ScalarType dtype);
-
 // Whether CNCL divides a sum by the number of ranks itself.
 inline constexpr bool kHasAverage = false;
 
 // One rank's end of a communicator of CNCL. Each call queues work on
 // the given stream of the communicator's device and returns; counts are
-// elements of `dtype`. All ranks make the same calls in the same order. Not for
-// several threads at once.
+// elements of `dtype`. What computes needs a type that CNCL has; the rest can
+// send bytes. All ranks make the same calls in the same order. Not for several
+// threads at once.
 class CnclComm {
-public:
+ public:
   // Joins; returns when all ranks have. The store carries the id by which they
   // find each other, under `key`.
   CnclComm(
@@ -114,8 +111,8 @@ public:
   // Gives up a communicator whose work cannot finish.
   void abort();
 
-private:
-  void send_or_receive(const Message& message, cnrtQueue_t stream) const;
+ private:
+  void send_or_receive(const Message& message, cnrtQueue_t queue) const;
   void copy_own(std::vector<Message>& messages, const MluStream& stream) const;
 
   const int rank_;

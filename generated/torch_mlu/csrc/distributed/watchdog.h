@@ -20,7 +20,7 @@ namespace torch_mlu {
 // and stops the process, with a message, when it takes longer than the group
 // allows.
 class Watchdog {
-public:
+ public:
   using Clock = std::chrono::steady_clock;
 
   Watchdog() = default;
@@ -31,14 +31,14 @@ public:
 
   // A call that blocks the host until the end of the scope.
   class Scope {
-  public:
+   public:
     Scope(Watchdog& owner, uint64_t id) : owner_(owner), id_(id) {}
     ~Scope();
 
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-  private:
+   private:
     Watchdog& owner_;
     const uint64_t id_;
   };
@@ -55,7 +55,7 @@ public:
   // Forgets all, and ends the thread.
   void stop();
 
-private:
+ private:
   struct Watched {
     uint64_t id;
     std::string what;
@@ -64,10 +64,14 @@ private:
     std::chrono::milliseconds limit;
   };
 
-  void add(Watched watched);
+  // Begins to look after something; its id.
+  uint64_t
+  add(std::string what,
+      std::shared_ptr<const MluEvent> done,
+      std::chrono::milliseconds limit);
   void loop();
 
-  std::mutex mutex_;
+  std::mutex mutex_; // guards what follows, but for the end of the thread
   std::condition_variable wake_;
   std::thread thread_;
   std::list<Watched> watched_;

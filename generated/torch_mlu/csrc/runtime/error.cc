@@ -47,6 +47,19 @@ std::string message(
   return result;
 }
 
+[[noreturn]] void fail(
+    const char* call,
+    const c10::SourceLocation& where,
+    const char* text,
+    long long code,
+    bool out_of_memory) {
+  const std::string what = message(call, text, code, out_of_memory);
+  if (out_of_memory) {
+    throw c10::OutOfMemoryError(where, what);
+  }
+  throw c10::Error(where, what);
+}
+
 } // namespace
 
 void warn_quietly(const std::string& text) noexcept {
@@ -56,21 +69,25 @@ void warn_quietly(const std::string& text) noexcept {
   }
 }
 
+void warn_quietly(const char* what, const std::exception& why) noexcept {
+  const auto* const error = dynamic_cast<const c10::Error*>(&why);
+  warn_quietly(c10::str(
+      what,
+      ": ",
+      error == nullptr ? why.what() : error->what_without_backtrace()));
+}
+
 void fail_runtime_call(
     const char* call,
     const c10::SourceLocation& where,
     cnrtRet_t status) {
-  const bool out_of_memory = status == cnrtErrorNoMem ||
-      status == cnrtErrorSysNoMem || status == CNRT_RET_ERR_NOMEM;
-  const std::string text = message(
+  fail(
       call,
+      where,
       cnrtGetErrorStr(status),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == cnrtErrorNoMem || status == cnrtErrorSysNoMem ||
+          status == CNRT_RET_ERR_NOMEM);
 }
 
 void warn_runtime_call(const char* call, cnrtRet_t status) noexcept {
@@ -82,16 +99,12 @@ void fail_blas_call(
     const char* call,
     const c10::SourceLocation& where,
     cnnlStatus_t status) {
-  const bool out_of_memory = status == CNNL_STATUS_ALLOC_FAILED;
-  const std::string text = message(
+  fail(
       call,
+      where,
       cnnlGetErrorString(status),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == CNNL_STATUS_ALLOC_FAILED);
 }
 
 void warn_blas_call(const char* call, cnnlStatus_t status) noexcept {
@@ -103,17 +116,13 @@ void fail_ccl_call(
     const char* call,
     const c10::SourceLocation& where,
     cnclResult_t status) {
-  const bool out_of_memory = status == CNCL_RET_ERR_CNRT_MALLOC ||
-      status == CNCL_RET_ERR_SYS_MALLOC || status == CNCL_RET_ERR_MLU_ALLOCATE;
-  const std::string text = message(
+  fail(
       call,
+      where,
       cnclGetErrorStr(status),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == CNCL_RET_ERR_CNRT_MALLOC || status == CNCL_RET_ERR_SYS_MALLOC ||
+          status == CNCL_RET_ERR_MLU_ALLOCATE);
 }
 
 void warn_ccl_call(const char* call, cnclResult_t status) noexcept {

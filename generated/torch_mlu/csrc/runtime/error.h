@@ -10,6 +10,7 @@
 #include <c10/util/Exception.h>
 
 #include <cstdint>
+#include <exception>
 #include <string>
 
 namespace torch_mlu {
@@ -34,8 +35,10 @@ void warn_blas_call(const char* call, cnnlStatus_t status) noexcept;
     cnclResult_t status);
 void warn_ccl_call(const char* call, cnclResult_t status) noexcept;
 
-// A warning that never throws: for destructors.
+// Warnings that never throw. The second is of an exception that cannot be
+// passed on, as in a destructor: "what: why".
 void warn_quietly(const std::string& text) noexcept;
+void warn_quietly(const char* what, const std::exception& why) noexcept;
 
 // Whether the device ran out of memory.
 inline bool is_out_of_memory([[maybe_unused]] cnrtRet_t status) noexcept {

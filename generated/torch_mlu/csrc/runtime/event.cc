@@ -19,7 +19,7 @@ namespace {
 
 // The SDK's events of one device that nobody holds.
 class EventPool {
-public:
+ public:
   static EventPool& of(c10::DeviceIndex device) {
     static auto* const pools = new std::array<EventPool, kMaxDevices>();
     return (*pools)[static_cast<size_t>(device)]; // outlives static objects
@@ -52,7 +52,7 @@ public:
     free_[timing ? 1 : 0].push_back(handle);
   }
 
-private:
+ private:
   std::mutex mutex_;
   std::array<std::vector<cnrtNotifier_t>, 2> free_; // without and with timing
 };
@@ -127,6 +127,12 @@ double MluEvent::elapsed_time(const MluEvent& end) const {
   TORCH_CHECK(
       recorded_ && end.recorded_,
       "the time between events needs both to be recorded");
+  TORCH_CHECK(
+      device_ == end.device_,
+      "the time between events needs both to be on one device, not on mlu:",
+      static_cast<int>(device_),
+      " and mlu:",
+      static_cast<int>(end.device_));
   TORCH_CHECK(
       query() && end.query(),
       "the time between events needs both to be reached: synchronize first");

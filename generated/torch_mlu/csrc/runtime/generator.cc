@@ -23,45 +23,42 @@ MluGeneratorImpl::MluGeneratorImpl(c10::DeviceIndex device, at::Generator twin)
           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
       twin_(std::move(twin)) {}
 
+std::unique_lock<std::mutex> MluGeneratorImpl::lock_twin() const {
+  return std::unique_lock<std::mutex>(twin_.unsafeGetGeneratorImpl()->mutex_);
+}
+
 void MluGeneratorImpl::set_current_seed(uint64_t seed) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_current_seed(seed);
 }
 
 void MluGeneratorImpl::set_offset(uint64_t offset) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_offset(offset);
 }
 
 uint64_t MluGeneratorImpl::get_offset() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.get_offset();
 }
 
 uint64_t MluGeneratorImpl::current_seed() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.current_seed();
 }
 
 uint64_t MluGeneratorImpl::seed() {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.seed();
 }
 
 void MluGeneratorImpl::set_state(const c10::TensorImpl& state) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.unsafeGetGeneratorImpl()->set_state(state);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> MluGeneratorImpl::get_state() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.unsafeGetGeneratorImpl()->get_state();
 }
 
@@ -78,8 +75,7 @@ MluGeneratorImpl::graphsafe_get_state() const {
 }
 
 MluGeneratorImpl* MluGeneratorImpl::clone_impl() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return new MluGeneratorImpl(device().index(), twin_.clone());
 }
 

@@ -20,6 +20,12 @@ def empty_cache() -> None:
         _C._empty_cache()
 
 
+def empty_host_cache() -> None:
+    """Gives cached pinned memory that nothing uses, no stream either, back to the driver."""
+    if is_initialized():
+        _C._empty_host_cache()
+
+
 def memory_stats_as_nested_dict(device: torch.types.Device = None) -> dict[str, Any]:
     """What `memory_stats` tells, as dicts within dicts."""
     if not is_initialized():

@@ -16,12 +16,14 @@
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
+#include <optional>
+#include <utility>
+
 #include "aten/stats.h"
 #include "aten/transfer.h"
-#include "musa_sdk.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
-#include "runtime/error.h"
+#include "runtime/memory.h"
 #include "runtime/stream.h"
 
 namespace torch_musa {
@@ -32,15 +34,7 @@ c10::DeviceIndex index_of(std::optional<at::Device> device) {
       !device || device->type() == c10::DeviceType::PrivateUse1,
       "expected a device of musa, got ",
       device ? device->str() : "none");
-  const auto index =
-      device && device->has_index() ? device->index() : current_device();
-  TORCH_CHECK(
-      index >= 0 && index < device_count(),
-      "musa device ",
-      int(index),
-      " does not exist: there are ",
-      int(device_count()));
-  return index;
+  return device_or_current(device ? device->index() : c10::DeviceIndex{-1});
 }
 
 void require_strided(
@@ -188,10 +182,7 @@ at::Tensor& zero_(at::Tensor& self) {
     auto* const data = static_cast<char*>(self.mutable_data_ptr());
     const auto stream = current_stream(device);
     for (const Run& run : *runs) {
-      if (run.bytes != 0) {
-        MUSA_CHECK(
-            musaMemsetAsync(data + run.offset, 0, run.bytes, stream.handle()));
-      }
+      fill_async(data + run.offset, 0, run.bytes, stream);
     }
     return self;
   }

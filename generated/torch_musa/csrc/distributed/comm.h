@@ -18,19 +18,16 @@ namespace torch_musa {
 
 using ReduceKind = c10d::ReduceOp::RedOpType;
 
-// Whether MCCL has the element type. What only moves elements needs
-// none: it can send them as bytes.
-bool has_element_type(c10::ScalarType dtype);
-
 // Whether MCCL divides a sum by the number of ranks itself.
 inline constexpr bool kHasAverage = true;
 
 // One rank's end of a communicator of MCCL. Each call queues work on
 // the given stream of the communicator's device and returns; counts are
-// elements of `dtype`. All ranks make the same calls in the same order. Not for
-// several threads at once.
+// elements of `dtype`. What computes needs a type that MCCL has; the rest can
+// send bytes. All ranks make the same calls in the same order. Not for several
+// threads at once.
 class McclComm {
-public:
+ public:
   // Joins; returns when all ranks have. The store carries the id by which they
   // find each other, under `key`.
   McclComm(
@@ -114,8 +111,8 @@ public:
   // Gives up a communicator whose work cannot finish.
   void abort();
 
-private:
-  void send_or_receive(const Message& message, musaStream_t stream) const;
+ private:
+  void send_or_receive(const Message& message, musaStream_t queue) const;
   void copy_own(std::vector<Message>& messages, const MusaStream& stream) const;
 
   const int rank_;

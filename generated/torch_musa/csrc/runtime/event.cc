@@ -19,7 +19,7 @@ namespace {
 
 // The SDK's events of one device that nobody holds.
 class EventPool {
-public:
+ public:
   static EventPool& of(c10::DeviceIndex device) {
     static auto* const pools = new std::array<EventPool, kMaxDevices>();
     return (*pools)[static_cast<size_t>(device)]; // outlives static objects
@@ -51,7 +51,7 @@ public:
     free_[timing ? 1 : 0].push_back(handle);
   }
 
-private:
+ private:
   std::mutex mutex_;
   std::array<std::vector<musaEvent_t>, 2> free_; // without and with timing
 };
@@ -126,6 +126,12 @@ double MusaEvent::elapsed_time(const MusaEvent& end) const {
   TORCH_CHECK(
       recorded_ && end.recorded_,
       "the time between events needs both to be recorded");
+  TORCH_CHECK(
+      device_ == end.device_,
+      "the time between events needs both to be on one device, not on musa:",
+      static_cast<int>(device_),
+      " and musa:",
+      static_cast<int>(end.device_));
   TORCH_CHECK(
       query() && end.query(),
       "the time between events needs both to be reached: synchronize first");

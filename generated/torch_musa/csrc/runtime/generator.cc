@@ -25,45 +25,42 @@ MusaGeneratorImpl::MusaGeneratorImpl(
           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
       twin_(std::move(twin)) {}
 
+std::unique_lock<std::mutex> MusaGeneratorImpl::lock_twin() const {
+  return std::unique_lock<std::mutex>(twin_.unsafeGetGeneratorImpl()->mutex_);
+}
+
 void MusaGeneratorImpl::set_current_seed(uint64_t seed) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_current_seed(seed);
 }
 
 void MusaGeneratorImpl::set_offset(uint64_t offset) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.set_offset(offset);
 }
 
 uint64_t MusaGeneratorImpl::get_offset() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.get_offset();
 }
 
 uint64_t MusaGeneratorImpl::current_seed() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.current_seed();
 }
 
 uint64_t MusaGeneratorImpl::seed() {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.seed();
 }
 
 void MusaGeneratorImpl::set_state(const c10::TensorImpl& state) {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   twin_.unsafeGetGeneratorImpl()->set_state(state);
 }
 
 c10::intrusive_ptr<c10::TensorImpl> MusaGeneratorImpl::get_state() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return twin_.unsafeGetGeneratorImpl()->get_state();
 }
 
@@ -80,8 +77,7 @@ MusaGeneratorImpl::graphsafe_get_state() const {
 }
 
 MusaGeneratorImpl* MusaGeneratorImpl::clone_impl() const {
-  const std::lock_guard<std::mutex> lock(
-      twin_.unsafeGetGeneratorImpl()->mutex_);
+  const auto lock = lock_twin();
   return new MusaGeneratorImpl(device().index(), twin_.clone());
 }
 

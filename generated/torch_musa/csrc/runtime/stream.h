@@ -17,7 +17,7 @@ namespace torch_musa {
 // its pools. Its SDK stream is made at the first use and lives as long as the
 // process.
 class MusaStream {
-public:
+ public:
   // Throws if it is not a stream of this backend.
   explicit MusaStream(c10::Stream stream);
 
@@ -52,7 +52,7 @@ public:
     return stream_ == other.stream_;
   }
 
-private:
+ private:
   c10::Stream stream_;
 };
 

@@ -2,14 +2,14 @@
 
 #include "aten/settings.h"
 
+#include <c10/util/Exception.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
-
-#include <c10/util/Exception.h>
-#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include "runtime/options.h"
 
@@ -51,7 +51,7 @@ void check_blacklist(const std::vector<std::string>& names) {
 }
 
 class Settings {
-public:
+ public:
   // Never destroyed: autograd threads may outlive static objects.
   static Settings& instance() {
     static auto* const settings = new Settings;
@@ -63,7 +63,7 @@ public:
   std::mutex mutex;
   std::vector<std::string> blacklist; // guarded by the mutex
 
-private:
+ private:
   Settings() : mode(mode_of(options().fallback_mode)) {
     check_fallback_device(options().fallback_device);
     check_blacklist(options().op_blacklist);

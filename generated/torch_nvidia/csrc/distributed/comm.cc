@@ -6,10 +6,10 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
+#include <exception>
+#include <optional>
 #include <vector>
 
 #include "nvidia_sdk.h"
@@ -19,9 +19,8 @@
 namespace torch_nvidia {
 namespace {
 
-// What NCCL calls an element type. It is never replaced by another
-// one: a smaller type would change the values.
-ncclDataType_t element_type(c10::ScalarType dtype) {
+// What NCCL calls an element type, if it has it.
+std::optional<ncclDataType_t> find_element_type(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Byte:
       return ncclUint8;
@@ -44,13 +43,21 @@ ncclDataType_t element_type(c10::ScalarType dtype) {
     case c10::ScalarType::Double:
       return ncclFloat64;
     default:
-      TORCH_CHECK_TYPE(
-          false,
-          "NCCL has no element type for ",
-          c10::toString(dtype),
-          ": convert the tensor first; it has uint8, int8, uint32, int32, "
-          "uint64, int64, bfloat16, float16, float32, float64");
+      return std::nullopt;
   }
+}
+
+// The same for what is computed with, where another type would change values.
+ncclDataType_t element_type(c10::ScalarType dtype) {
+  const auto type = find_element_type(dtype);
+  TORCH_CHECK_TYPE(
+      type.has_value(),
+      "NCCL has no element type for ",
+      c10::toString(dtype),
+      ": convert the tensor first; it has "
+      "uint8, int8, uint32, int32, uint64, int64, "
+      "bfloat16, float16, float32, float64");
+  return *type;
 }
 
 ncclRedOp_t operator_of(ReduceKind kind) {
@@ -81,8 +88,8 @@ struct Moved {
 };
 
 Moved as_moved(size_t count, c10::ScalarType dtype) {
-  if (has_element_type(dtype)) {
-    return {element_type(dtype), count};
+  if (const auto type = find_element_type(dtype)) {
+    return {*type, count};
   }
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
@@ -110,25 +117,31 @@ ncclUniqueId shared_id(
   return id;
 }
 
-} // namespace
-
-bool has_element_type(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Byte:
-    case c10::ScalarType::Char:
-    case c10::ScalarType::UInt32:
-    case c10::ScalarType::Int:
-    case c10::ScalarType::UInt64:
-    case c10::ScalarType::Long:
-    case c10::ScalarType::BFloat16:
-    case c10::ScalarType::Half:
-    case c10::ScalarType::Float:
-    case c10::ScalarType::Double:
-      return true;
-    default:
-      return false;
+// Messages that go out together when it is closed. A group that was left open
+// would swallow what the thread does later.
+class Group {
+ public:
+  Group() {
+    NCCL_CHECK(ncclGroupStart());
   }
-}
+  ~Group() {
+    if (open_) {
+      NCCL_CHECK_WARN(ncclGroupEnd());
+    }
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  void close() {
+    open_ = false;
+    NCCL_CHECK(ncclGroupEnd());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+} // namespace
 
 NcclComm::NcclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
@@ -150,8 +163,8 @@ NcclComm::~NcclComm() {
     const DeviceScope scope(device_);
     synchronize(); // its work may be under way
     NCCL_CHECK_WARN(ncclCommDestroy(handle_));
-  } catch (const c10::Error& error) {
-    warn_quietly(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    warn_quietly("a communicator of NCCL was not closed", error);
   }
 }
 
@@ -160,6 +173,7 @@ void NcclComm::abort() {
     return;
   }
   released_ = true;
+  const DeviceScope scope(device_);
   NCCL_CHECK(ncclCommAbort(handle_));
 }
 
@@ -267,33 +281,26 @@ void NcclComm::copy_own(
         CopyKind::kDeviceToDevice,
         stream);
   }
-  messages.erase(
-      std::remove_if(
-          messages.begin(),
-          messages.end(),
-          [this](const Message& message) { return message.peer == rank_; }),
-      messages.end());
+  std::erase_if(messages, [this](const Message& message) {
+    return message.peer == rank_;
+  });
 }
 
 void NcclComm::exchange(
     const std::vector<Message>& messages,
     const NvidiaStream& stream) const {
   std::vector<Message> left = messages;
-  left.erase(
-      std::remove_if(
-          left.begin(),
-          left.end(),
-          [](const Message& message) { return message.count == 0; }),
-      left.end());
+  std::erase_if(
+      left, [](const Message& message) { return message.count == 0; });
   copy_own(left, stream);
   if (left.empty()) {
     return;
   }
-  NCCL_CHECK(ncclGroupStart());
+  Group group;
   for (const Message& message : left) {
     send_or_receive(message, stream.handle());
   }
-  NCCL_CHECK(ncclGroupEnd());
+  group.close();
 }
 
 } // namespace torch_nvidia

@@ -18,19 +18,16 @@ namespace torch_nvidia {
 
 using ReduceKind = c10d::ReduceOp::RedOpType;
 
-// Whether NCCL has the element type. What only moves elements needs
-// none: it can send them as bytes.
-bool has_element_type(c10::ScalarType dtype);
-
 // Whether NCCL divides a sum by the number of ranks itself.
 inline constexpr bool kHasAverage = true;
 
 // One rank's end of a communicator of NCCL. Each call queues work on
 // the given stream of the communicator's device and returns; counts are
-// elements of `dtype`. All ranks make the same calls in the same order. Not for
-// several threads at once.
+// elements of `dtype`. What computes needs a type that NCCL has; the rest can
+// send bytes. All ranks make the same calls in the same order. Not for several
+// threads at once.
 class NcclComm {
-public:
+ public:
   // Joins; returns when all ranks have. The store carries the id by which they
   // find each other, under `key`.
   NcclComm(
@@ -115,8 +112,8 @@ public:
   // Gives up a communicator whose work cannot finish.
   void abort();
 
-private:
-  void send_or_receive(const Message& message, cudaStream_t stream) const;
+ private:
+  void send_or_receive(const Message& message, cudaStream_t queue) const;
   void
   copy_own(std::vector<Message>& messages, const NvidiaStream& stream) const;
 

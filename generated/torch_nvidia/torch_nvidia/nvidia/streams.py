@@ -91,7 +91,7 @@ class Event(torch.Event):
         super().wait(current_stream() if stream is None else stream)
 
     def elapsed_time(self, end_event: torch.Event) -> float:
-        """Milliseconds from this event to a later one. Both must have been recorded with `enable_timing`, and reached."""
+        """Milliseconds from this event to a later one. Both need `enable_timing`, and must have been reached."""
         return _C._elapsed_time(self, end_event)
 
 

@@ -16,11 +16,14 @@
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
+#include <optional>
+#include <utility>
+
 #include "aten/stats.h"
 #include "aten/transfer.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
-#include "runtime/error.h"
+#include "runtime/memory.h"
 #include "runtime/stream.h"
 
 namespace torch_kunlun {
@@ -31,15 +34,7 @@ c10::DeviceIndex index_of(std::optional<at::Device> device) {
       !device || device->type() == c10::DeviceType::PrivateUse1,
       "expected a device of kunlun, got ",
       device ? device->str() : "none");
-  const auto index =
-      device && device->has_index() ? device->index() : current_device();
-  TORCH_CHECK(
-      index >= 0 && index < device_count(),
-      "kunlun device ",
-      int(index),
-      " does not exist: there are ",
-      int(device_count()));
-  return index;
+  return device_or_current(device ? device->index() : c10::DeviceIndex{-1});
 }
 
 void require_strided(

@@ -3,11 +3,11 @@
 // What the fallback has to know of an operator, read once from its schema.
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
+
 #include <atomic>
 #include <string>
 #include <vector>
-
-#include <ATen/core/dispatch/Dispatcher.h>
 
 namespace torch_kunlun {
 
@@ -24,8 +24,8 @@ struct OpPlan {
   std::vector<ArgumentPlan> arguments;
   // Per result, the argument that it is, or -1 for a new one.
   std::vector<int> result_argument;
-  bool view =
-      false; // a result shares memory with an argument it does not write
+  // Whether a result shares memory with an argument that is not written.
+  bool view = false;
   bool pointwise = false;
   bool runs_on_host = false; // there is a kernel for the CPU
   mutable std::atomic<bool> warned{false};
@@ -35,7 +35,7 @@ struct OpPlan {
     return &op.schema() == schema_ && op.operator_name() == operator_name_;
   }
 
-private:
+ private:
   const c10::FunctionSchema* schema_;
   c10::OperatorName operator_name_;
 };

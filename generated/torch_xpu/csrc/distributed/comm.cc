@@ -6,10 +6,10 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <tuple>
+#include <exception>
+#include <optional>
 #include <vector>
 
 #include "kunlun_sdk.h"
@@ -19,9 +19,8 @@
 namespace torch_kunlun {
 namespace {
 
-// What BKCL calls an element type. It is never replaced by another
-// one: a smaller type would change the values.
-BKCLDataType element_type(c10::ScalarType dtype) {
+// What BKCL calls an element type, if it has it.
+std::optional<BKCLDataType> find_element_type(c10::ScalarType dtype) {
   switch (dtype) {
     case c10::ScalarType::Byte:
       return BKCL_UINT8;
@@ -38,13 +37,21 @@ BKCLDataType element_type(c10::ScalarType dtype) {
     case c10::ScalarType::Double:
       return BKCL_FLOAT64;
     default:
-      TORCH_CHECK_TYPE(
-          false,
-          "BKCL has no element type for ",
-          c10::toString(dtype),
-          ": convert the tensor first; it has uint8, int32, int64, bfloat16, "
-          "float16, float32, float64");
+      return std::nullopt;
   }
+}
+
+// The same for what is computed with, where another type would change values.
+BKCLDataType element_type(c10::ScalarType dtype) {
+  const auto type = find_element_type(dtype);
+  TORCH_CHECK_TYPE(
+      type.has_value(),
+      "BKCL has no element type for ",
+      c10::toString(dtype),
+      ": convert the tensor first; it has "
+      "uint8, int32, int64, bfloat16, float16, float32, "
+      "float64");
+  return *type;
 }
 
 BKCLOp operator_of(ReduceKind kind) {
@@ -75,8 +82,8 @@ struct Moved {
 };
 
 Moved as_moved(size_t count, c10::ScalarType dtype) {
-  if (has_element_type(dtype)) {
-    return {element_type(dtype), count};
+  if (const auto type = find_element_type(dtype)) {
+    return {*type, count};
   }
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
@@ -104,22 +111,31 @@ BKCLUniqueId shared_id(
   return id;
 }
 
-} // namespace
-
-bool has_element_type(c10::ScalarType dtype) {
-  switch (dtype) {
-    case c10::ScalarType::Byte:
-    case c10::ScalarType::Int:
-    case c10::ScalarType::Long:
-    case c10::ScalarType::BFloat16:
-    case c10::ScalarType::Half:
-    case c10::ScalarType::Float:
-    case c10::ScalarType::Double:
-      return true;
-    default:
-      return false;
+// Messages that go out together when it is closed. A group that was left open
+// would swallow what the thread does later.
+class Group {
+ public:
+  Group() {
+    BKCL_CHECK(bkcl_group_start());
   }
-}
+  ~Group() {
+    if (open_) {
+      BKCL_CHECK_WARN(bkcl_group_end());
+    }
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  void close() {
+    open_ = false;
+    BKCL_CHECK(bkcl_group_end());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+} // namespace
 
 BkclComm::BkclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
@@ -142,8 +158,8 @@ BkclComm::~BkclComm() {
     const DeviceScope scope(device_);
     synchronize(); // its work may be under way
     BKCL_CHECK_WARN(bkcl_destroy_context(handle_));
-  } catch (const c10::Error& error) {
-    warn_quietly(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    warn_quietly("a communicator of BKCL was not closed", error);
   }
 }
 
@@ -152,6 +168,7 @@ void BkclComm::abort() {
     return;
   }
   released_ = true;
+  const DeviceScope scope(device_);
   BKCL_CHECK(bkcl_comm_abort(handle_));
 }
 
@@ -258,33 +275,26 @@ void BkclComm::copy_own(
         CopyKind::kDeviceToDevice,
         stream);
   }
-  messages.erase(
-      std::remove_if(
-          messages.begin(),
-          messages.end(),
-          [this](const Message& message) { return message.peer == rank_; }),
-      messages.end());
+  std::erase_if(messages, [this](const Message& message) {
+    return message.peer == rank_;
+  });
 }
 
 void BkclComm::exchange(
     const std::vector<Message>& messages,
     const KunlunStream& stream) const {
   std::vector<Message> left = messages;
-  left.erase(
-      std::remove_if(
-          left.begin(),
-          left.end(),
-          [](const Message& message) { return message.count == 0; }),
-      left.end());
+  std::erase_if(
+      left, [](const Message& message) { return message.count == 0; });
   copy_own(left, stream);
   if (left.empty()) {
     return;
   }
-  BKCL_CHECK(bkcl_group_start());
+  Group group;
   for (const Message& message : left) {
     send_or_receive(message, stream.handle());
   }
-  BKCL_CHECK(bkcl_group_end());
+  group.close();
 }
 
 } // namespace torch_kunlun

@@ -18,19 +18,16 @@ namespace torch_kunlun {
 
 using ReduceKind = c10d::ReduceOp::RedOpType;
 
-// Whether BKCL has the element type. What only moves elements needs
-// none: it can send them as bytes.
-bool has_element_type(c10::ScalarType dtype);
-
 // Whether BKCL divides a sum by the number of ranks itself.
 inline constexpr bool kHasAverage = true;
 
 // One rank's end of a communicator of BKCL. Each call queues work on
 // the given stream of the communicator's device and returns; counts are
-// elements of `dtype`. All ranks make the same calls in the same order. Not for
-// several threads at once.
+// elements of `dtype`. What computes needs a type that BKCL has; the rest can
+// send bytes. All ranks make the same calls in the same order. Not for several
+// threads at once.
 class BkclComm {
-public:
+ public:
   // Joins; returns when all ranks have. The store carries the id by which they
   // find each other, under `key`.
   BkclComm(
@@ -115,8 +112,8 @@ public:
   // Gives up a communicator whose work cannot finish.
   void abort();
 
-private:
-  void send_or_receive(const Message& message, XPUStream stream) const;
+ private:
+  void send_or_receive(const Message& message, XPUStream queue) const;
   void
   copy_own(std::vector<Message>& messages, const KunlunStream& stream) const;
 

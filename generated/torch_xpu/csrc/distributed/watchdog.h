@@ -21,7 +21,7 @@ namespace torch_kunlun {
 // allows. This SDK cannot say whether queued work is done, so that only calls
 // that block the host are looked after.
 class Watchdog {
-public:
+ public:
   using Clock = std::chrono::steady_clock;
 
   Watchdog() = default;
@@ -32,14 +32,14 @@ public:
 
   // A call that blocks the host until the end of the scope.
   class Scope {
-  public:
+   public:
     Scope(Watchdog& owner, uint64_t id) : owner_(owner), id_(id) {}
     ~Scope();
 
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
-  private:
+   private:
     Watchdog& owner_;
     const uint64_t id_;
   };
@@ -56,7 +56,7 @@ public:
   // Forgets all, and ends the thread.
   void stop();
 
-private:
+ private:
   struct Watched {
     uint64_t id;
     std::string what;
@@ -65,10 +65,14 @@ private:
     std::chrono::milliseconds limit;
   };
 
-  void add(Watched watched);
+  // Begins to look after something; its id.
+  uint64_t
+  add(std::string what,
+      std::shared_ptr<const KunlunEvent> done,
+      std::chrono::milliseconds limit);
   void loop();
 
-  std::mutex mutex_;
+  std::mutex mutex_; // guards what follows, but for the end of the thread
   std::condition_variable wake_;
   std::thread thread_;
   std::list<Watched> watched_;

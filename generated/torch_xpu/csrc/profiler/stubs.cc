@@ -2,13 +2,13 @@
 
 // What PyTorch's profiler asks of a device: events around operators. The SDK
 // has no markers or ranges that fl-gen knows of, so those are nothing.
-#include <chrono>
-#include <functional>
-#include <memory>
-
 #include <c10/core/Device.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/profiler/stubs/base.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
 
 #include "runtime/device.h"
 #include "runtime/event.h"

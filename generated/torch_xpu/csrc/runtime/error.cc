@@ -37,6 +37,19 @@ std::string message(
   return result;
 }
 
+[[noreturn]] void fail(
+    const char* call,
+    const c10::SourceLocation& where,
+    const char* text,
+    long long code,
+    bool out_of_memory) {
+  const std::string what = message(call, text, code, out_of_memory);
+  if (out_of_memory) {
+    throw c10::OutOfMemoryError(where, what);
+  }
+  throw c10::Error(where, what);
+}
+
 } // namespace
 
 void warn_quietly(const std::string& text) noexcept {
@@ -46,20 +59,24 @@ void warn_quietly(const std::string& text) noexcept {
   }
 }
 
+void warn_quietly(const char* what, const std::exception& why) noexcept {
+  const auto* const error = dynamic_cast<const c10::Error*>(&why);
+  warn_quietly(c10::str(
+      what,
+      ": ",
+      error == nullptr ? why.what() : error->what_without_backtrace()));
+}
+
 void fail_runtime_call(
     const char* call,
     const c10::SourceLocation& where,
     int status) {
-  const bool out_of_memory = status == XPUERR_NOMEM;
-  const std::string text = message(
+  fail(
       call,
+      where,
       xpu_strerror(status),
       static_cast<long long>(status),
-      out_of_memory);
-  if (out_of_memory) {
-    throw c10::OutOfMemoryError(where, text);
-  }
-  throw c10::Error(where, text);
+      status == XPUERR_NOMEM);
 }
 
 void warn_runtime_call(const char* call, int status) noexcept {
@@ -71,17 +88,16 @@ void fail_ccl_call(
     const char* call,
     const c10::SourceLocation& where,
     BKCLResult_t status) {
-  throw c10::Error(
+  fail(
+      call,
       where,
-      message(
-          call,
-          (status == BKCL_INVALID_ARGUMENT     ? "invalid argument"
-               : status == BKCL_RUNTIME_ERROR  ? "runtime error"
-               : status == BKCL_SYSTEM_ERROR   ? "system error"
-               : status == BKCL_INTERNAL_ERROR ? "internal error"
-                                               : "unknown error"),
-          static_cast<long long>(status),
-          false));
+      (status == BKCL_INVALID_ARGUMENT     ? "invalid argument"
+           : status == BKCL_RUNTIME_ERROR  ? "runtime error"
+           : status == BKCL_SYSTEM_ERROR   ? "system error"
+           : status == BKCL_INTERNAL_ERROR ? "internal error"
+                                           : "unknown error"),
+      static_cast<long long>(status),
+      false);
 }
 
 void warn_ccl_call(const char* call, BKCLResult_t status) noexcept {

@@ -19,7 +19,7 @@ namespace {
 
 // The SDK's events of one device that nobody holds.
 class EventPool {
-public:
+ public:
   static EventPool& of(c10::DeviceIndex device) {
     static auto* const pools = new std::array<EventPool, kMaxDevices>();
     return (*pools)[static_cast<size_t>(device)]; // outlives static objects
@@ -47,7 +47,7 @@ public:
     free_[timing ? 1 : 0].push_back(handle);
   }
 
-private:
+ private:
   std::mutex mutex_;
   std::array<std::vector<XPUEvent>, 2> free_; // without and with timing
 };

@@ -13,7 +13,7 @@ namespace torch_kunlun {
 // pool that it goes back to; none is ever destroyed, since queued records and
 // waits may still use it. Not for several threads at once.
 class KunlunEvent {
-public:
+ public:
   explicit KunlunEvent(bool timing = false) noexcept : timing_(timing) {}
   ~KunlunEvent();
 
@@ -54,7 +54,7 @@ public:
     return handle_;
   }
 
-private:
+ private:
   bool timing_;
   bool recorded_ = false;
   c10::DeviceIndex device_ = -1;

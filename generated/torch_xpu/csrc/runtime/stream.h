@@ -17,7 +17,7 @@ namespace torch_kunlun {
 // its pools. Its SDK stream is made at the first use and lives as long as the
 // process.
 class KunlunStream {
-public:
+ public:
   // Throws if it is not a stream of this backend.
   explicit KunlunStream(c10::Stream stream);
 
@@ -52,7 +52,7 @@ public:
     return stream_ == other.stream_;
   }
 
-private:
+ private:
   c10::Stream stream_;
 };
 

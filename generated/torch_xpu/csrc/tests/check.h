@@ -64,7 +64,7 @@ inline void record_stream(void* address, const KunlunStream& stream) {
 
 // Device memory of a test, of the current device.
 class Memory {
-public:
+ public:
   Memory(size_t size, const KunlunStream& stream)
       : size_(size), data_(allocator::raw_alloc(size, stream)) {}
   ~Memory() {
@@ -89,7 +89,7 @@ public:
     return size_;
   }
 
-private:
+ private:
   size_t size_;
   void* data_;
 };
