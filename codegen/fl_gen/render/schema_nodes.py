@@ -13,6 +13,7 @@ from typing import Any
 
 from fl_gen.render.op_view import OpView
 from fl_gen.resolve.model import Backend, Choice, Declaration
+from fl_gen.resolve.ops import ResolvedOp
 from fl_gen.schema.location import Location
 from fl_gen.schema.name import Name
 from fl_gen.schema.nodes import Scalar
@@ -43,9 +44,10 @@ _VERBATIM = (str, int, float, bool, type(None))
 class Node:
     """A place in a schema file. An index makes each node once, so that they are compared by identity.
 
-    `kind` is op, binding, type, constant, status, helper, vendor, interface, operation or native; `path` is where it is
-    in its file as people say it (`AddForward.params[1]`, `bindings.memory.alloc[0]`). `text` is the C++ that it holds,
-    `digest` a SHA-256 of its content wherever that is written, `declarations` what of the SDK it uses.
+    `kind` is op, binding, type, constant, status, helper, vendor, interface, operation or native, and for PyTorch
+    feature, rule, operator or wheel; `path` is where it is in its file as people say it (`AddForward.params[1]`,
+    `bindings.memory.alloc[0]`). `text` is the C++ that it holds, `digest` a SHA-256 of its content wherever that is
+    written, `declarations` what of the SDK it uses. `scope` names the file where several have the same path.
     """
 
     kind: str
@@ -54,15 +56,16 @@ class Node:
     digest: str
     text: str = ""
     declarations: tuple[Declaration, ...] = ()
+    scope: str = ""
 
     @property
     def key(self) -> str:
         """Tells it from every other node of a backend, in the same way before and after a change."""
-        return f"{self.kind}:{self.path}"
+        return f"{self.kind}:{self.scope}{self.path}"
 
     def inner(self, name: str) -> str:
         """The key of its field `name`."""
-        return f"{self.kind}:{self.path}.{name}" if self.path else f"{self.kind}:{name}"
+        return f"{self.key}.{name}" if self.path else f"{self.key}{name}"
 
     @property
     def sdk_digest(self) -> str:
@@ -89,18 +92,8 @@ class NodeIndex:
         self._known: dict[int, tuple[Any, tuple[Node, ...]]] = {}
         self._inside: dict[str, list[Node]] = {}  # the parts of each op
         self._report = report
-        ops = {name: self._tagged_op(op) for name, op in backend.framework.ops.items()}
-        files = tuple(
-            replace(file, ops=tuple(ops[op.name] if op is backend.framework.ops[op.name] else op for op in file.ops))
-            for file in backend.framework.files
-        )
-        framework = replace(backend.framework, files=files, ops=_like(backend.framework.ops, ops))
-        resolved = tuple(replace(item, op=ops[item.op.name]) for item in backend.ops)
-        self._walk(backend.framework.interface, "interface", "")
         self._walk_vendor(backend.vendor)
-        for item in backend.ops:
-            if item.native is not None:
-                self.register(item.native, self._add("native", f"kernels.{item.native.op}", item.native, ""))
+        framework, resolved = self._framework(backend)
         self.choices: dict[str, Node] = {
             name: self._choice(name, choice, backend.vendor) for name, choice in backend.choices.items()
         }
@@ -143,11 +136,11 @@ class NodeIndex:
 
     def of_value(self, value: Any) -> tuple[Node, ...]:
         """The nodes that a value was made from, first the one that it is, or is a part of."""
-        if isinstance(value, Tagged):
-            return (value.node,)
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
+        if isinstance(value, Tagged):
+            return (value.node,)
         if isinstance(value, OpView):
             return self.of_value(value.resolved.op)
         return ()
@@ -224,6 +217,20 @@ class NodeIndex:
 
     # -- making nodes --------------------------------------------------------------------------------------------------
 
+    def _framework(self, backend: Backend) -> tuple[Any, tuple[ResolvedOp, ...]]:
+        """The framework and its resolved ops, with their strings tagged."""
+        ops = {name: self._tagged_op(op) for name, op in backend.framework.ops.items()}
+        files = tuple(
+            replace(file, ops=tuple(ops[op.name] if op is backend.framework.ops[op.name] else op for op in file.ops))
+            for file in backend.framework.files
+        )
+        framework = replace(backend.framework, files=files, ops=_like(backend.framework.ops, ops))
+        self._walk(backend.framework.interface, "interface", "")
+        for item in backend.ops:
+            if item.native is not None:
+                self.register(item.native, self._add("native", f"kernels.{item.native.op}", item.native, ""))
+        return framework, tuple(replace(item, op=ops[item.op.name]) for item in backend.ops)
+
     def _add(
         self,
         kind: str,
@@ -232,8 +239,9 @@ class NodeIndex:
         text: str,
         location: Location | None = None,
         declarations: tuple[Declaration, ...] = (),
+        scope: str = "",
     ) -> Node:
-        node = Node(kind, path, location or value.location, _digest(_content(value)), text, declarations)
+        node = Node(kind, path, location or value.location, _digest(_content(value)), text, declarations, scope)
         return self.nodes.setdefault(node.key, node)
 
     def _field(self, parent: Node, name: str, value: Any, location: Location | None = None) -> Node:

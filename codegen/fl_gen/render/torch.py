@@ -49,7 +49,8 @@ _NEEDS_NATIVE = ("csrc/aten/register_native.", "csrc/aten/native_kernels.")
 # What is made only if an operator has a kernel for the device at all.
 _NEEDS_KERNELS = ("tests/test_kernels.",)
 # A file whose path contains the key is made only if one of these operations of op libraries serves an operator.
-_NEEDS_ONE_OF = {"csrc/aten/library.": ("library.gemm", "library.cast")}
+_PRODUCTS = ("library.gemm", "library.gemm_strided_batched")
+_NEEDS_ONE_OF = {"csrc/aten/library.": (*_PRODUCTS, "library.cast"), "csrc/aten/library_products.": _PRODUCTS}
 # A template whose path contains this is rendered last, once for each list of operators that no other file registers:
 # `shard` is the list, `number` its number.
 _SHARD = "{shard}"
@@ -72,7 +73,7 @@ def render_torch(
     context = torch_context(backend, torch)
     files = torch_files(backend, torch, trees)
     tree = TreeRender(trees, partial(mark, framework=FRAMEWORK), cache, formatter, kept, registered_in)
-    first = [file for file in files if _SHARD not in file.path]
+    first = unsharded(files)
     tree.generate(in_context(file, context) for file in first)
     sharded = shard_files(files, torch, tree.found)
     tree.generate(in_context(file, context) for file in sharded)
@@ -93,8 +94,13 @@ def shard_files(files: Sequence[FileRender], torch: TorchView, found: Mapping[st
     """
     shards = fallback_shards(torch.ops, registrations(found, torch))
     sharded = [part for file in files if _SHARD in file.path for part in _parts(file, shards)]
-    require_apart([*(file for file in files if _SHARD not in file.path), *sharded])
+    require_apart([*unsharded(files), *sharded])
     return sharded
+
+
+def unsharded(files: Iterable[FileRender]) -> list[FileRender]:
+    """The files of `torch_files` that are made as they are."""
+    return [file for file in files if _SHARD not in file.path]
 
 
 def registered_in(path: str, text: str) -> list[str]:

@@ -81,11 +81,13 @@ def _line(explanation: Explanation, line: ExplainedLine) -> Iterable[str]:
 
 def _node(node: SchemaPlace) -> Iterable[str]:
     what = "binding" if node.kind in ("binding", "type", "constant", "status", "helper") else "schema"
+    what = "PyTorch" if node.kind in ("operator", "wheel") else what
     yield f"  {what:<8}  {_short(node.file)}:{node.line}  {node.path}"
     if node.text:
         text = " ".join(node.text.split())
         yield f"            | {text if len(text) <= _TEXT_WIDTH else text[: _TEXT_WIDTH - 1] + '…'}"
-    yield from (f"  SDK       {_sdk(use)}" for use in node.declarations)
+    who = "PyTorch" if node.kind == "feature" else "SDK"
+    yield from (f"  {who:<8}  {_sdk(use)}" for use in node.declarations)
 
 
 def _sdk(use: SdkPlace) -> str:

@@ -11,8 +11,10 @@ from pathlib import Path
 from fl_gen.output.base import Bases
 from fl_gen.output.manifest import digest
 from fl_gen.render.schema_nodes import Node
-from fl_gen.render.source_map import Line, SourceMap, SourceMapper
+from fl_gen.render.source_map import Line, SourceMap
+from fl_gen.render.source_mapper import SourceMapper
 from fl_gen.render.tracing import Origin
+from fl_gen.schema.catalog import TORCH
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.location import Location
 from fl_gen.schema.nodes import Mapping as MappingNode
@@ -53,7 +55,7 @@ def explain(text: str, given: Request, config: Path | None = None) -> Explanatio
         state=state,
         template=shown(mapper.template_file(source_map.template)),
         nodes=source_map.file_nodes,
-        sdk=resolved.sdk.title,
+        sdk=resolved.sdk.title + (f" and PyTorch {mapper.torch[1].version}" if mapper.torch is not None else ""),
         count=len(lines),
         whole=target.line is None,
         lines=tuple(explained),
@@ -62,20 +64,27 @@ def explain(text: str, given: Request, config: Path | None = None) -> Explanatio
 
 def mapper_of(request: Request, resolved: Resolved) -> SourceMapper:
     """What makes the source maps of a request's files."""
-    return SourceMapper(resolved.backend, resolved.report, template_roots(request))
+    compiled = request.cache / "templates" if request.cache is not None else None
+    torch = None
+    if request.framework == TORCH:
+        from fl_gen.workflow.torch import torch_run
+
+        run = torch_run(request, resolved.backend)
+        torch = run.view, run.wheel
+    return SourceMapper(resolved.backend, resolved.report, template_roots(request), torch, compiled)
 
 
 def explain_file(request: Request, mapper: SourceMapper, path: str) -> SourceMap:
-    """The source map of the generated file `path`, relative to generated/<vendor>, as fl-gen makes it now."""
-    from fl_gen.render.formatter import format_tree
+    """The source map of the generated file `path`, relative to its folder, as fl-gen makes it now."""
     from fl_gen.render.licence import with_licence
+    from fl_gen.render.python_format import format_package
 
     text = mapper.text(path)
     if request.formatted:
         styles = (root / request.framework / "clang-format.yaml" for root in template_roots(request))
         style = next(style for style in styles if style.is_file()).read_text(encoding="utf-8")
         cache = request.cache / "format" if request.cache is not None else None
-        text = format_tree({path: text}, style, cache)[path]
+        text = format_package({path: text}, style, cache)[path]
     return mapper.map(path, with_licence(path, text, request.licence))
 
 
@@ -87,7 +96,7 @@ def _map(found: Located, request: Request, mapper: SourceMapper) -> SourceMap:
         if found.path not in mapper.paths:
             raise ExplainError(
                 f"{name}: fl-gen makes this file no more: from the schemas and the SDK of now none follows\n"
-                f"  = fl-gen backend {request.vendor} removes it"
+                f"  = fl-gen backend {request.vendor}{_framework_option(request)} removes it"
             )
         return explain_file(request, mapper, found.path)
     if found.path not in mapper.once_paths:
@@ -99,6 +108,10 @@ def _map(found: Located, request: Request, mapper: SourceMapper) -> SourceMap:
     suffix = device.suffix if device is not None else None
     text = with_licence(found.path, mapper.once_text(found.path), request.licence, suffix)
     return mapper.map_once(found.path, text, licence_lines(found.path, request.licence, suffix))
+
+
+def _framework_option(request: Request) -> str:
+    return "" if request.framework == Request(request.vendor).framework else f" --framework {request.framework}"
 
 
 def _require_lines(target: Target, text: str) -> None:
@@ -205,6 +218,8 @@ class _Places:
 
     def _exact(self, node: Node) -> Location:
         """Where the key of a field is written, if the node is one; models know only where the whole begins."""
+        if node.kind in ("operator", "wheel"):
+            return node.location  # in files of PyTorch's, which are large and say all that they say in one place
         key = node.path.rpartition(".")[2]
         if node.location.file not in self._files:
             self._files[node.location.file] = dict(_mappings(node.location.file))

@@ -13,7 +13,7 @@ from fl_gen.output.transaction import require_settled
 from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.schema.paths import shown
 from fl_gen.schema.project import CONFIG_NAME
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, tree_of
 
 _PLACE = re.compile(
     r"(?P<file>.+?):(?P<line>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|:(?P<column>[0-9]{1,9}))?:?", re.DOTALL
@@ -37,7 +37,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Located:
-    """A file of a vendor's tree: `path` is relative to the folder, generated/<vendor> or (`once`) backends/<vendor>."""
+    """A file of a tree: `path` is relative to the tree's folder below generated/ or (`once`) below backends/."""
 
     file: Path
     path: str
@@ -136,9 +136,10 @@ def _require_explainable(target: Target, found: Located) -> None:
             "  = name one of the files that it lists"
         )
     if found.path not in found.manifest.files:
+        own = found.output / "backends" / tree_of(found.manifest.vendor, found.manifest.framework)
         raise ExplainError(
             f"{name}: this file is not fl-gen's: {shown(found.generated / MANIFEST_NAME)} does not list it\n"
-            f"  = what you write yourself belongs into {shown(found.output / 'backends' / found.manifest.vendor)}"
+            f"  = what you write yourself belongs into {shown(own)}"
         )
 
 
@@ -148,13 +149,6 @@ def request_for(found: Located, given: Request, config: Path | None) -> Request:
     `given` has what the command line says about SDK, schemas, templates and licence, which counts more than both.
     """
     manifest = found.manifest
-    if manifest.framework == "torch":
-        record = manifest.files.get(found.path)
-        template = f"torch/{record.template}" if record is not None else "one of templates/torch/backends"
-        raise ExplainError(
-            f"{shown(found.file)}: fl-gen explain does not tell single lines of a PyTorch package\n"
-            f"  = the whole file is made by the template {template}"
-        )
     base = replace(given, vendor=manifest.vendor, framework=manifest.framework, output=found.output)
     base = replace(base, formatted=manifest.inputs.get("clang-format") != "none")
     project = _of_project(found, config, given.cache)
@@ -186,7 +180,8 @@ def _of_project(found: Located, config: Path | None, cache: Path | None) -> Requ
         if project is None:
             continue
         same = os.path.realpath(project.output) == os.path.realpath(found.output)
-        if not same or found.manifest.vendor not in project.project.vendors:
+        made = tree_of(found.manifest.vendor, found.manifest.framework)
+        if not same or made not in project.trees:
             if config is None:
                 continue
             raise ExplainError(

@@ -167,12 +167,11 @@ def _templates(request: Request) -> dict[str, Path]:
 
 def maps_of(request: Request, texts: Mapping[str, str]) -> dict[str, SourceMap]:
     """The source maps of generated files, by path; none where there is no telling."""
-    from fl_gen.render.source_map import SourceMapper
+    from fl_gen.tasks.explain import mapper_of
     from fl_gen.workflow.generate import resolve_request
 
     try:
-        resolved = resolve_request(request)
-        mapper = SourceMapper(resolved.backend, resolved.report, template_roots(request))
+        mapper = mapper_of(request, resolve_request(request))
         known = set(mapper.paths)
         found = {path: mapper.map(path, text) for path, text in texts.items() if path in known}
     except FlGenError:

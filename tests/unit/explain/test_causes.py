@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fl_gen.render.source_map import Cause, Hunk, SourceMap, SourceMapper, causes
+from fl_gen.render.source_map import Cause, Hunk, SourceMap, causes
+from fl_gen.render.source_mapper import SourceMapper
 from fl_gen.sdk.identity import default_folder
 from fl_gen.tasks.explain import mapper_of
 from fl_gen.workflow.generate import resolve_request

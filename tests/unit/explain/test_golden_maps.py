@@ -13,7 +13,8 @@ import pytest
 from fl_gen.output.manifest import load
 from fl_gen.render.infinitrain import render_infinitrain
 from fl_gen.render.schema_nodes import Node
-from fl_gen.render.source_map import Line, SourceMap, SourceMapper
+from fl_gen.render.source_map import Line, SourceMap
+from fl_gen.render.source_mapper import SourceMapper
 from fl_gen.sdk.identity import default_folder
 from fl_gen.tasks.explain import explain_file, mapper_of
 from fl_gen.workflow.generate import Resolved, resolve_request, template_roots

@@ -1,0 +1,85 @@
+"""`torch` as templates see it while they are traced: the same answers, and a record of what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from fl_gen.render.schema_nodes import Node, Tagged
+from fl_gen.render.torch_kernels import CxxKernel, PythonKernel
+from fl_gen.render.torch_nodes import TorchNodeIndex
+from fl_gen.render.torch_view import TorchView
+from fl_gen.render.tracing import Tracer
+from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy
+
+
+class TracedTorch(TorchView):
+    """Answers as `view` does and tells `tracer` which nodes of `index` each answer rests on."""
+
+    def __init__(self, view: TorchView, index: TorchNodeIndex, tracer: Tracer) -> None:
+        super().__init__(Tagged(view.version, index.release), view.device, view.features, view.ops)
+        object.__setattr__(self, "_asked", (index, tracer))
+
+    _asked: tuple[TorchNodeIndex, Tracer]
+
+    def _touch(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self._asked[1].touch(node)
+
+    def _about(self, name: str) -> None:
+        self._touch(self._asked[0].of_op(name))
+
+    def has(self, feature: str) -> bool:
+        found = super().has(feature)
+        self._touch([self._asked[0].features[feature]])
+        return found
+
+    def has_op(self, name: str) -> bool:
+        self._about(name)
+        return super().has_op(name)
+
+    def op(self, name: str) -> ResolvedTorchOp:
+        found = super().op(name)
+        self._about(name)
+        return found
+
+    def strategy(self, name: str) -> Strategy | None:
+        self._about(name)
+        return super().strategy(name)
+
+    def library(self, operation: str) -> Sequence[ResolvedTorchOp]:
+        index = self._asked[0]
+        self._touch(index.ruled(operation))
+        self._touch([index.choices[operation]] if operation in index.choices else [])
+        return super().library(operation)
+
+    @property
+    def kernels(self) -> Sequence[ResolvedTorchOp]:
+        found = super().kernels
+        for op in found:
+            self._about(op.name)
+        return found
+
+    @property
+    def native(self) -> Sequence[CxxKernel]:
+        self._touch(node for kernel in self._cxx for node in self._asked[0].of_value(kernel))
+        return self._cxx
+
+    @property
+    def python_kernels(self) -> Sequence[PythonKernel]:
+        self._touch(node for kernel in self._python for node in self._asked[0].of_value(kernel))
+        return self._python
+
+    @cached_property
+    def _cxx(self) -> list[Any]:
+        return self._asked[0].kernels(super().native)
+
+    @cached_property
+    def _python(self) -> list[Any]:
+        return self._asked[0].kernels(super().python_kernels)
+
+    @property
+    def version_info(self) -> tuple[int, ...]:
+        self._touch([self._asked[0].release])
+        return super().version_info
