@@ -20,6 +20,10 @@ SHARD = 100  # operators in one generated file
 LIBRARY_OPS: Mapping[str, str] = {
     "aten::mm": "library.gemm",
     "aten::mm.out": "library.gemm",
+    "aten::addmm": "library.gemm",
+    "aten::addmm.out": "library.gemm",
+    "aten::bmm": "library.gemm_strided_batched",
+    "aten::bmm.out": "library.gemm_strided_batched",
     "aten::_to_copy": "library.cast",
 }
 

@@ -102,6 +102,7 @@ void HostMemoryCanBeLocked(Report &report) {
     ExpectSame(std::vector<uint8_t>(host, host + bytes.size()), bytes, "a copy to locked host memory");
     RequireRuntime(mcFreeHost(locked), "memory.free_host");
     report.detail = "copied from and to, and freed";
+    report.facts.push_back({"memory.free_host", true, report.detail});
 }
 
 // Allocates, uses and frees `size` bytes in the order of `stream`.

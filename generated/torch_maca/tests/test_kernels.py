@@ -52,6 +52,34 @@ class Kernel:
 
 KERNELS = (
     Kernel(
+        "aten::bmm",
+        "library",
+        (
+            "float32",
+            "float16",
+            "bfloat16",
+        ),
+        {
+            "float32": (0.0001, 0.0001),
+            "float16": (0.002, 0.002),
+            "bfloat16": (0.016, 0.016),
+        },
+    ),
+    Kernel(
+        "aten::bmm.out",
+        "library",
+        (
+            "float32",
+            "float16",
+            "bfloat16",
+        ),
+        {
+            "float32": (0.0001, 0.0001),
+            "float16": (0.002, 0.002),
+            "bfloat16": (0.016, 0.016),
+        },
+    ),
+    Kernel(
         "aten::mm",
         "library",
         (
@@ -67,6 +95,34 @@ KERNELS = (
     ),
     Kernel(
         "aten::mm.out",
+        "library",
+        (
+            "float32",
+            "float16",
+            "bfloat16",
+        ),
+        {
+            "float32": (0.0001, 0.0001),
+            "float16": (0.002, 0.002),
+            "bfloat16": (0.016, 0.016),
+        },
+    ),
+    Kernel(
+        "aten::addmm.out",
+        "library",
+        (
+            "float32",
+            "float16",
+            "bfloat16",
+        ),
+        {
+            "float32": (0.0001, 0.0001),
+            "float16": (0.002, 0.002),
+            "bfloat16": (0.016, 0.016),
+        },
+    ),
+    Kernel(
+        "aten::addmm",
         "library",
         (
             "float32",
@@ -132,6 +188,17 @@ def strategies_of(
     return found.cpu(), told
 
 
+def error_of(
+    op: Callable[..., torch.Tensor], shapes: tuple[tuple[int, ...], ...], device: str
+) -> str:
+    """The first line of what `op` raises for tensors of these shapes."""
+    try:
+        op(*(torch.zeros(shape, device=device) for shape in shapes))
+    except RuntimeError as error:
+        return str(error).partition("\n")[0]
+    raise AssertionError("nothing was raised")
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("flipped", ["", "left", "right", "both"])
 def test_products_of_matrices_are_the_librarys(
@@ -177,3 +244,136 @@ def test_products_on_the_blacklist_fall_back() -> None:
     )
     torch.testing.assert_close(found, torch.mm(value, value))
     assert told == {"fallback"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "shape",
+    [(), (1,), (3,), (1, 3), (5, 3)],
+    ids=["scalar", "one", "row", "matrix row", "all"],
+)
+@pytest.mark.parametrize(("beta", "alpha"), [(1, 1), (0.5, -2.0), (0, 1.5), (2, 0)])
+def test_what_is_added_to_a_product_is_the_librarys(
+    dtype: torch.dtype, shape: tuple[int, ...], beta: float, alpha: float
+) -> None:
+    bias, left, right = (
+        torch.randn(shape).to(dtype),
+        torch.randn(5, 7).to(dtype),
+        torch.randn(7, 3).to(dtype),
+    )
+    wanted = torch.addmm(bias, left, right, beta=beta, alpha=alpha)
+    on_device = moved([bias, left, right])
+    found, told = strategies_of(
+        "aten::addmm", lambda: torch.addmm(*on_device, beta=beta, alpha=alpha)
+    )
+    torch.testing.assert_close(found, wanted)
+    assert told == {"library"}
+    torch.testing.assert_close(on_device[0].cpu(), bias, rtol=0, atol=0)
+
+
+def test_a_linear_layer_is_the_librarys() -> None:
+    layer, value = torch.nn.Linear(7, 3), torch.randn(5, 7)
+    wanted = layer(value)
+    on_device = layer.to(DEVICE)
+    found, told = strategies_of("aten::addmm", lambda: on_device(moved(value)))
+    torch.testing.assert_close(found, wanted.detach(), check_device=False)
+    assert told == {"library"}
+    assert on_device(moved(value)).requires_grad
+
+
+def test_what_is_not_a_number_is_not_read_with_a_factor_of_zero() -> None:
+    bias, value = torch.full((3,), float("nan")), torch.randn(3, 3)
+    found, told = strategies_of(
+        "aten::addmm", lambda: torch.addmm(*moved([bias, value, value]), beta=0)
+    )
+    torch.testing.assert_close(found, torch.mm(value, value))
+    assert told == {"library"}
+
+
+def test_a_sum_may_go_to_where_the_first_of_it_is() -> None:
+    total, value = torch.randn(3, 3), torch.randn(3, 3)
+    wanted = torch.addmm(total, value, value)
+    on_device, other = moved([total, value])
+    found, told = strategies_of(
+        "aten::addmm.out", lambda: torch.addmm(on_device, other, other, out=on_device)
+    )
+    torch.testing.assert_close(found, wanted)
+    assert told == {"library"}
+    # Only a part of it: what is read would be overwritten before.
+    wide = moved(torch.randn(6, 3))
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        torch.addmm(wide[2:5], other, other, out=wide[:3])
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (5, 6)], ids=["column", "with gaps"])
+def test_what_the_library_cannot_add_falls_back(shape: tuple[int, int]) -> None:
+    bias, left, right = torch.randn(shape)[:, ::2], torch.randn(5, 7), torch.randn(7, 3)
+    on_device = [moved(torch.empty(shape))[:, ::2], *moved([left, right])]
+    on_device[0].copy_(moved(bias))
+    found, told = strategies_of("aten::addmm", lambda: torch.addmm(*on_device))
+    torch.testing.assert_close(found, torch.addmm(bias, left, right))
+    assert told == {"fallback"}
+
+
+def test_sums_on_the_blacklist_fall_back_and_wrong_ones_raise() -> None:
+    value = torch.randn(4, 4)
+    torch_maca.set_op_blacklist(["aten::addmm"])
+    found, told = strategies_of("aten::addmm", lambda: torch.addmm(*moved([value] * 3)))
+    torch.testing.assert_close(found, torch.addmm(value, value, value))
+    assert told == {"fallback"}
+    torch_maca.set_op_blacklist([])
+    for shapes in (
+        ((4,), (4, 3), (4, 4)),
+        ((3,), (4, 4), (4, 4)),
+        ((4,), (4,), (4, 4)),
+    ):
+        assert error_of(torch.addmm, shapes, DEVICE) == error_of(
+            torch.addmm, shapes, "cpu"
+        )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("flipped", ["", "left", "right", "both"])
+def test_products_of_several_matrices_are_the_librarys(
+    dtype: torch.dtype, flipped: str
+) -> None:
+    left, right = torch.randn(4, 5, 7).to(dtype), torch.randn(4, 7, 3).to(dtype)
+    on_device = moved([left, right])
+    if flipped in ("left", "both"):
+        on_device[0] = moved(left.mT.contiguous()).mT
+    if flipped in ("right", "both"):
+        on_device[1] = moved(right.mT.contiguous()).mT
+    found, told = strategies_of("aten::bmm", lambda: torch.bmm(*on_device))
+    torch.testing.assert_close(found, torch.bmm(left, right))
+    assert told == {"library"}
+
+
+def test_one_matrix_is_multiplied_by_several() -> None:
+    left, right = torch.randn(1, 5, 7), torch.randn(4, 7, 3)
+    found, told = strategies_of(
+        "aten::bmm", lambda: torch.bmm(moved(left).expand(4, 5, 7), moved(right))
+    )
+    torch.testing.assert_close(found, torch.bmm(left.expand(4, 5, 7), right))
+    assert told == {"library"}
+
+
+def test_products_of_several_that_the_library_lacks_fall_back() -> None:
+    left, right = torch.randn(4, 5, 6), torch.randn(4, 3, 2)
+    for dtype, step in ((torch.float64, 1), (torch.float32, 2)):
+        one = left.to(dtype)[..., ::step]
+        other = right.to(dtype) if step == 2 else torch.randn(4, 6, 2, dtype=dtype)
+        on_device = moved(left.to(dtype))[..., ::step]
+        found, told = strategies_of(
+            "aten::bmm", lambda: torch.bmm(on_device, moved(other))
+        )  # noqa: B023
+        torch.testing.assert_close(found, torch.bmm(one, other))
+        assert told == {"fallback"}
+    torch_maca.set_op_blacklist(["aten::bmm"])
+    value = torch.randn(2, 3, 3)
+    found, told = strategies_of(
+        "aten::bmm", lambda: torch.bmm(moved(value), moved(value))
+    )
+    torch.testing.assert_close(found, torch.bmm(value, value))
+    assert told == {"fallback"}
+    for shapes in (((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (3, 4, 3)), ((3, 4), (2, 4, 3))):
+        assert error_of(torch.bmm, shapes, DEVICE) == error_of(torch.bmm, shapes, "cpu")

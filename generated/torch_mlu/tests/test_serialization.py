@@ -125,22 +125,6 @@ def test_a_copied_module_is_a_module_of_its_own() -> None:
     assert torch.equal(pickled(x.to("mlu")).cpu(), ours.eval()(x.to("mlu")).cpu())
 
 
-def test_moving_a_module_keeps_its_parameters() -> None:
-    ours = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-    ours[1].weight = ours[0].weight
-    parameters = list(ours.parameters())
-    optimizer = torch.optim.SGD(ours.parameters(), lr=1)
-    ours.to("mlu")
-    assert ours[1].weight is ours[0].weight
-    assert all(map(lambda a, b: a is b, ours.parameters(), parameters))
-    before = ours[0].weight.cpu().detach().clone()
-    ours(torch.ones(2, 4, device="mlu")).sum().backward()
-    optimizer.step()
-    assert not torch.equal(ours[0].weight.cpu().detach(), before)
-    ours.to("cpu")
-    assert all(map(lambda a, b: a is b, ours.parameters(), parameters))
-
-
 def test_other_libraries_get_the_memory_itself() -> None:
     ours = torch.arange(6.0, device="mlu").reshape(2, 3)
     shared = torch.from_dlpack(ours)

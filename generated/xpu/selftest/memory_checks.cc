@@ -92,6 +92,7 @@ void HostMemoryCanBeLocked(Report &report) {
     ExpectSame(std::vector<uint8_t>(host, host + bytes.size()), bytes, "a copy to locked host memory");
     RequireRuntime(xpu_host_free(locked), "memory.free_host");
     report.detail = "copied from and to, and freed";
+    report.facts.push_back({"memory.free_host", true, report.detail});
 }
 
 void MemoryCanBeAllocatedInAStream(Report &report) {

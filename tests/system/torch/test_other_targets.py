@@ -89,6 +89,34 @@ print(*sorted((s.op, s.strategy, s.calls) for s in torch_maca.get_op_stats() if 
     assert result.stdout.strip() == "('aten::mm', 'fallback', 1) ('aten::mm', 'library', 1)", result.stderr
 
 
+@pytest.mark.parametrize(("switch", "one"), [("1", True), ("0", False)])
+def test_copies_of_maca_go_one_by_one_where_the_workaround_is_on(
+    maca: Package, switch: str, one: bool, tmp_path: Path
+) -> None:
+    """Counted in front of the SDK's own function, in which each copy of four threads takes 2 ms."""
+    probe, source = tmp_path / "copies_at_once.so", Path(__file__).with_name("copies_at_once.cc")
+    succeed([tool("g++"), "-std=c++20", "-shared", "-fPIC", "-o", probe, source, "-ldl"])
+    code = """
+import threading, torch, torch_maca
+def copy(number):
+    host = torch.full((1000,), float(number))
+    for _ in range(20):
+        assert torch.equal(host.to("maca").cpu(), host)
+torch.ones(1, device="maca")
+threads = [threading.Thread(target=copy, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    runtime = next(maca.sdk.glob("lib*/libmcruntime.so"))
+    variables = {"LD_PRELOAD": f"{probe}:{runtime}", "INFINI_MACA_MULTITHREAD_WORKAROUNDS": switch}
+    result = maca.run("-c", code, cwd=tmp_path, **variables)
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr, result.stderr
+    told = re.findall(r"^copies at once: (\d+)$", result.stderr, re.MULTILINE)
+    assert len(told) == 1, result.stderr
+    assert (int(told[0]) == 1) == one, told
+
+
 def test_maca_needs_only_its_own_libraries(maca: Package) -> None:
     needed = set(re.findall(r"\(NEEDED\).*\[lib(.+?)\.so", _dynamic_section(_library(maca))))
     assert {"mcruntime", "mcblas", "mccl", "torch_cpu", "c10"} <= needed

@@ -171,7 +171,7 @@ def test_detours_lead_back(wheel: Wheel, cache: Path, tmp_path: Path) -> None:
         "{{ torch.op('aten::mm').op.schema }}": ["ops[aten::mm]", "categories.matrix_products", "aten::mm"],
         "{% if torch.strategy('aten::relu') != 'native' %}yes{% endif +%}": ["aten::relu"],
         "{% if not torch.library('library.gemm') %}no{% endif +%}": [
-            "ops[aten::mm]", "ops[aten::mm.out]", "operations.library.gemm"
+            "ops[aten::mm]", "ops[aten::mm.out]", "ops[aten::addmm]", "ops[aten::addmm.out]", "operations.library.gemm"
         ],
         "{% for op in torch.kernels %}{{ op.name }}{% endfor +%}": [
             "ops[aten::_to_copy]", "aten::_to_copy"

@@ -142,7 +142,8 @@ WRONG_RULES = {
         "ops:\n  aten::relu: {strategy: library, operation: library.gemm}\n",
         "torch.yaml:3:46: there is no template for a library kernel of aten::relu by library.gemm\n"
         "  = the library kernels are aten::mm by library.gemm, aten::mm.out by library.gemm, "
-        "aten::_to_copy by library.cast",
+        "aten::addmm by library.gemm, aten::addmm.out by library.gemm, aten::bmm by library.gemm_strided_batched, "
+        "aten::bmm.out by library.gemm_strided_batched, aten::_to_copy by library.cast",
     ),
     "unknown operation": (
         "ops:\n  aten::mm: {strategy: library, operation: library.gem}\n",

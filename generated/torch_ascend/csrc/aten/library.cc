@@ -2,30 +2,24 @@
 
 #include "aten/library.h"
 
+#include <cstdint>
 #include <limits>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <utility>
 
-#include "ascend_sdk.h"
 #include "aten/settings.h"
-#include "aten/stats.h"
 #include "runtime/device.h"
-#include "runtime/error.h"
 #include "runtime/process_lifetime.h"
-#include "runtime/stream.h"
 
 namespace torch_ascend::library {
-namespace {
-
-constexpr int64_t kMostInt = std::numeric_limits<int>::max();
 
 struct Slot {
   std::mutex mutex;
   SdkBlasHandle handle{};
   bool made = false;
 };
+
+namespace {
 
 // One for each stream, since a library's work space belongs to a handle.
 Slot& slot_of(const AscendStream& stream) {
@@ -34,56 +28,6 @@ Slot& slot_of(const AscendStream& stream) {
   static auto* const mutex = new std::mutex; // as long as the process, both
   const std::lock_guard<std::mutex> lock(*mutex);
   return (*slots)[{stream.device_index(), stream.id()}];
-}
-
-// The library's handle of a stream, which the calling thread has for itself:
-// libraries do not say that threads may share one. The device must be current.
-class Handle {
- public:
-  explicit Handle(const AscendStream& stream)
-      : slot_(slot_of(stream)), lock_(slot_.mutex) {
-    if (!slot_.made) {
-      ACLNN_CHECK(sdk::BlasCreate(&slot_.handle));
-      mark_process_lifetime(slot_.handle);
-      ACLNN_CHECK(sdk::BlasSetStream(slot_.handle, stream.handle()));
-      slot_.made = true;
-    }
-  }
-
-  SdkBlasHandle get() const {
-    return slot_.handle;
-  }
-
- private:
-  Slot& slot_;
-  const std::unique_lock<std::mutex> lock_;
-};
-
-std::optional<aclDataType> library_dtype(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::ScalarType::Bool:
-      return ACL_BOOL;
-    case at::ScalarType::Byte:
-      return ACL_UINT8;
-    case at::ScalarType::Char:
-      return ACL_INT8;
-    case at::ScalarType::Short:
-      return ACL_INT16;
-    case at::ScalarType::Int:
-      return ACL_INT32;
-    case at::ScalarType::Long:
-      return ACL_INT64;
-    case at::ScalarType::BFloat16:
-      return ACL_BF16;
-    case at::ScalarType::Half:
-      return ACL_FLOAT16;
-    case at::ScalarType::Float:
-      return ACL_FLOAT;
-    case at::ScalarType::Double:
-      return ACL_DOUBLE;
-    default:
-      return std::nullopt;
-  }
 }
 
 constexpr int pair_of(at::ScalarType from, at::ScalarType to) {
@@ -113,14 +57,56 @@ std::optional<aclDataType> cast_kind(at::ScalarType from, at::ScalarType to) {
 
 } // namespace
 
+Handle::Handle(const AscendStream& stream)
+    : slot_(slot_of(stream)), lock_(slot_.mutex) {
+  if (!slot_.made) {
+    ACLNN_CHECK(sdk::BlasCreate(&slot_.handle));
+    mark_process_lifetime(slot_.handle);
+    ACLNN_CHECK(sdk::BlasSetStream(slot_.handle, stream.handle()));
+    slot_.made = true;
+  }
+}
+
+SdkBlasHandle Handle::get() const {
+  return slot_.handle;
+}
+
+std::optional<aclDataType> library_dtype(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::ScalarType::Bool:
+      return ACL_BOOL;
+    case at::ScalarType::Byte:
+      return ACL_UINT8;
+    case at::ScalarType::Char:
+      return ACL_INT8;
+    case at::ScalarType::Short:
+      return ACL_INT16;
+    case at::ScalarType::Int:
+      return ACL_INT32;
+    case at::ScalarType::Long:
+      return ACL_INT64;
+    case at::ScalarType::BFloat16:
+      return ACL_BF16;
+    case at::ScalarType::Half:
+      return ACL_FLOAT16;
+    case at::ScalarType::Float:
+      return ACL_FLOAT;
+    case at::ScalarType::Double:
+      return ACL_DOUBLE;
+    default:
+      return std::nullopt;
+  }
+}
+
 bool takes_cast(const at::Tensor& source, const at::Tensor& target) {
+  constexpr int64_t kMostInt =
+      std::numeric_limits<int>::max(); // it counts in int
   const bool plain = !source.is_conj() && !source.is_neg() &&
       !target.is_conj() && !target.is_neg();
   const bool alike = source.sizes() == target.sizes() &&
       ((source.is_contiguous() && target.is_contiguous()) ||
        (source.strides() == target.strides() &&
         source.is_non_overlapping_and_dense()));
-  // The library counts elements in int.
   return plain && alike && source.numel() > 0 && source.numel() <= kMostInt &&
       cast_kind(source.scalar_type(), target.scalar_type()) &&
       !blacklisted("aten::_to_copy");

@@ -46,7 +46,7 @@ void warn_quietly(const std::string& text) noexcept;
 void warn_quietly(const char* what, const std::exception& why) noexcept;
 
 // Whether the device ran out of memory.
-inline bool is_out_of_memory([[maybe_unused]] aclError status) noexcept {
+inline bool is_out_of_memory(aclError status) noexcept {
   return status == ACL_ERROR_RT_MEMORY_ALLOCATION ||
       status == ACL_ERROR_RT_DEVICE_OOM || status == ACL_ERROR_BAD_ALLOC;
 }

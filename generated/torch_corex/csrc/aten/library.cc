@@ -2,37 +2,21 @@
 
 #include "aten/library.h"
 
-#include <ATen/native/CPUFallback.h>
-#include <ATen/ops/mm_ops.h>
-#include <torch/library.h>
-
-#include <algorithm>
-#include <limits>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <utility>
 
-#include "aten/fallback.h"
-#include "aten/settings.h"
-#include "aten/stats.h"
-#include "aten/transfer.h"
-#include "corex_sdk.h"
 #include "runtime/device.h"
-#include "runtime/error.h"
 #include "runtime/process_lifetime.h"
-#include "runtime/stream.h"
 
 namespace torch_corex::library {
-namespace {
-
-constexpr int64_t kMostInt = std::numeric_limits<int>::max();
 
 struct Slot {
   std::mutex mutex;
   cublasHandle_t handle{};
   bool made = false;
 };
+
+namespace {
 
 // One for each stream, since a library's work space belongs to a handle.
 Slot& slot_of(const CorexStream& stream) {
@@ -43,28 +27,21 @@ Slot& slot_of(const CorexStream& stream) {
   return (*slots)[{stream.device_index(), stream.id()}];
 }
 
-// The library's handle of a stream, which the calling thread has for itself:
-// libraries do not say that threads may share one. The device must be current.
-class Handle {
- public:
-  explicit Handle(const CorexStream& stream)
-      : slot_(slot_of(stream)), lock_(slot_.mutex) {
-    if (!slot_.made) {
-      CUBLAS_CHECK(cublasCreate(&slot_.handle));
-      mark_process_lifetime(slot_.handle);
-      CUBLAS_CHECK(cublasSetStream(slot_.handle, stream.handle()));
-      slot_.made = true;
-    }
-  }
+} // namespace
 
-  cublasHandle_t get() const {
-    return slot_.handle;
+Handle::Handle(const CorexStream& stream)
+    : slot_(slot_of(stream)), lock_(slot_.mutex) {
+  if (!slot_.made) {
+    CUBLAS_CHECK(cublasCreate(&slot_.handle));
+    mark_process_lifetime(slot_.handle);
+    CUBLAS_CHECK(cublasSetStream(slot_.handle, stream.handle()));
+    slot_.made = true;
   }
+}
 
- private:
-  Slot& slot_;
-  const std::unique_lock<std::mutex> lock_;
-};
+cublasHandle_t Handle::get() const {
+  return slot_.handle;
+}
 
 std::optional<cudaDataType_t> library_dtype(at::ScalarType dtype) {
   switch (dtype) {
@@ -77,159 +54,6 @@ std::optional<cudaDataType_t> library_dtype(at::ScalarType dtype) {
     default:
       return std::nullopt;
   }
-}
-
-bool is_gemm_dtype(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::ScalarType::Half:
-    case at::ScalarType::BFloat16:
-    case at::ScalarType::Float:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// A matrix as the library sees it, column by column: row-major ones transposed.
-struct Operand {
-  bool transposed;
-  int64_t leading;
-};
-
-std::optional<Operand> operand_of(const at::Tensor& matrix) {
-  const int64_t rows = matrix.size(0);
-  const int64_t columns = matrix.size(1);
-  if (std::max(matrix.stride(0), matrix.stride(1)) > kMostInt) {
-    return std::nullopt;
-  }
-  if (matrix.stride(1) == 1 && matrix.stride(0) >= columns) {
-    return Operand{false, matrix.stride(0)};
-  }
-  if (matrix.stride(0) == 1 && matrix.stride(1) >= rows) {
-    return Operand{true, matrix.stride(1)};
-  }
-  return std::nullopt;
-}
-
-cublasOperation_t transpose_of(const Operand& operand) {
-  return operand.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-}
-
-void check_shapes(const at::Tensor& self, const at::Tensor& other) {
-  TORCH_CHECK(self.dim() == 2, "self must be a matrix");
-  TORCH_CHECK(other.dim() == 2, "mat2 must be a matrix");
-  TORCH_CHECK(
-      self.size(1) == other.size(0),
-      "mat1 and mat2 shapes cannot be multiplied (",
-      self.size(0),
-      "x",
-      self.size(1),
-      " and ",
-      other.size(0),
-      "x",
-      other.size(1),
-      ")");
-}
-
-bool here(const at::Tensor& self, const at::Tensor& other) {
-  return self.device() == other.device() && !blacklisted("aten::mm");
-}
-
-at::Tensor mm_or_fallback(const at::Tensor& self, const at::Tensor& other) {
-  check_shapes(self, other);
-  if (here(self, other) && is_gemm_dtype(self.scalar_type())) {
-    const at::Tensor out = empty_on_device(
-        {self.size(0), other.size(1)},
-        {other.size(1), 1},
-        self.scalar_type(),
-        self.device().index());
-    if (takes_mm(self, other, out)) {
-      const OpScope scope("aten::mm", "library");
-      mm(self, other, out);
-      return out;
-    }
-  }
-  return at::native::call_fallback_fn<&boxed_fallback, at::_ops::mm>::call(
-      self, other);
-}
-
-at::Tensor& mm_out_or_fallback(
-    const at::Tensor& self,
-    const at::Tensor& other,
-    at::Tensor& out) {
-  check_shapes(self, other);
-  const bool fits = out.sizes() == at::IntArrayRef{self.size(0), other.size(1)};
-  const bool apart = !out.is_alias_of(self) && !out.is_alias_of(other);
-  if (fits && apart && here(self, other) && here(self, out) &&
-      takes_mm(self, other, out)) {
-    const OpScope scope("aten::mm.out", "library");
-    mm(self, other, out);
-    return out;
-  }
-  return at::native::call_fallback_fn<&boxed_fallback, at::_ops::mm_out>::call(
-      self, other, out);
-}
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("mm", &mm_or_fallback);
-  m.impl("mm.out", &mm_out_or_fallback);
-}
-
-} // namespace
-
-bool takes_mm(
-    const at::Tensor& self,
-    const at::Tensor& other,
-    const at::Tensor& out) {
-  const auto dtype = self.scalar_type();
-  const bool matrices = self.dim() == 2 && other.dim() == 2 && out.dim() == 2;
-  return matrices && is_gemm_dtype(dtype) && other.scalar_type() == dtype &&
-      out.scalar_type() == dtype && self.numel() > 0 && other.numel() > 0 &&
-      self.size(0) <= kMostInt && self.size(1) <= kMostInt &&
-      other.size(1) <= kMostInt && operand_of(self) && operand_of(other) &&
-      out.is_contiguous();
-}
-
-// The library's matrices are column-major, so it computes the transposed
-// product: other' * self'.
-void mm(
-    const at::Tensor& self,
-    const at::Tensor& other,
-    const at::Tensor& out) {
-  const auto device = out.device().index();
-  const DeviceScope scope(device);
-  const Handle handle(current_stream(device));
-  const auto dtype = library_dtype(self.scalar_type());
-  const auto left = operand_of(other);
-  const auto right = operand_of(self);
-  TORCH_INTERNAL_ASSERT(dtype && left && right);
-  const auto rows = static_cast<int>(other.size(1));
-  const auto columns = static_cast<int>(self.size(0));
-  const auto inner = static_cast<int>(self.size(1));
-  const auto left_leading = static_cast<int>(left->leading);
-  const auto right_leading = static_cast<int>(right->leading);
-  const float alpha = 1.0F;
-  const float beta = 0.0F;
-  CUBLAS_CHECK(cublasGemmEx(
-      handle.get(),
-      transpose_of(*left),
-      transpose_of(*right),
-      rows,
-      columns,
-      inner,
-      &alpha,
-      other.const_data_ptr(),
-      *dtype,
-      left_leading,
-      self.const_data_ptr(),
-      *dtype,
-      right_leading,
-      &beta,
-      out.mutable_data_ptr(),
-      *dtype,
-      rows,
-      CUDA_R_32F,
-      CUBLAS_GEMM_DEFAULT_TENSOR_OP));
 }
 
 } // namespace torch_corex::library

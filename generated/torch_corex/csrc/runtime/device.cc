@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <exception>
 #include <string>
 
 #include "corex_sdk.h"
@@ -48,10 +47,6 @@ c10::DeviceIndex count_devices() {
 
 Runtime start() {
   Runtime runtime;
-  try {
-    options(); // it sets the environment variables that the SDK is to see
-  } catch (const std::exception&) { // thrown where throwing is allowed
-  }
   try {
     const int failure =
         pthread_atfork(nullptr, nullptr, [] { forked.store(true); });

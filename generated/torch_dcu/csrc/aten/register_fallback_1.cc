@@ -12,7 +12,6 @@ namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   constexpr const char* operators[] = {
-      "_log_softmax",
       "_log_softmax_backward_data",
       "aminmax",
       "max.dim",
@@ -79,7 +78,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "sub_.Tensor",
       "heaviside",
       "heaviside_",
-      "addmm",
       "addmm_",
       "_addmm_activation",
       "index_add_",
@@ -112,6 +110,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "bitwise_right_shift_.Tensor",
       "tril_",
       "triu_",
+      "digamma_",
+      "lerp_.Scalar",
   };
   for (const char* const name : operators) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());

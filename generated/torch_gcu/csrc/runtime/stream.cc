@@ -64,8 +64,8 @@ DeviceStreams& streams_of(c10::DeviceIndex device) {
 topsStream_t make_once(
     Slot& slot,
     c10::DeviceIndex device,
-    [[maybe_unused]] const DeviceStreams& streams,
-    [[maybe_unused]] int level) {
+    const DeviceStreams& /*streams*/,
+    int /*level*/) {
   std::call_once(slot.once, [&] {
     const DeviceScope scope(device);
     TOPS_CHECK(topsStreamCreate(&slot.handle));

@@ -12,8 +12,6 @@ namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   constexpr const char* operators[] = {
-      "digamma_",
-      "lerp_.Scalar",
       "lerp_.Tensor",
       "triu",
       "tril",
@@ -112,6 +110,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "adaptive_max_pool2d_backward",
       "adaptive_max_pool3d",
       "adaptive_max_pool3d_backward",
+      "avg_pool2d",
+      "avg_pool2d_backward",
   };
   for (const char* const name : operators) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());

@@ -59,7 +59,7 @@ void transfer_directly(
     const at::Tensor& host,
     const at::Tensor& device,
     CopyKind kind,
-    [[maybe_unused]] bool non_blocking) {
+    bool non_blocking) {
   const auto index = device.device().index();
   if (non_blocking && host.is_pinned()) {
     const bool up = kind == CopyKind::kHostToDevice;

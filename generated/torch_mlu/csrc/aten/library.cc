@@ -2,30 +2,24 @@
 
 #include "aten/library.h"
 
+#include <cstdint>
 #include <limits>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include "aten/settings.h"
-#include "aten/stats.h"
-#include "mlu_sdk.h"
 #include "runtime/device.h"
-#include "runtime/error.h"
 #include "runtime/process_lifetime.h"
-#include "runtime/stream.h"
 
 namespace torch_mlu::library {
-namespace {
-
-constexpr int64_t kMostInt = std::numeric_limits<int>::max();
 
 struct Slot {
   std::mutex mutex;
   cnnlHandle_t handle{};
   bool made = false;
 };
+
+namespace {
 
 // One for each stream, since a library's work space belongs to a handle.
 Slot& slot_of(const MluStream& stream) {
@@ -36,28 +30,43 @@ Slot& slot_of(const MluStream& stream) {
   return (*slots)[{stream.device_index(), stream.id()}];
 }
 
-// The library's handle of a stream, which the calling thread has for itself:
-// libraries do not say that threads may share one. The device must be current.
-class Handle {
- public:
-  explicit Handle(const MluStream& stream)
-      : slot_(slot_of(stream)), lock_(slot_.mutex) {
-    if (!slot_.made) {
-      CNNL_CHECK(cnnlCreate(&slot_.handle));
-      mark_process_lifetime(slot_.handle);
-      CNNL_CHECK(cnnlSetQueue(slot_.handle, stream.handle()));
-      slot_.made = true;
-    }
-  }
+constexpr int pair_of(at::ScalarType from, at::ScalarType to) {
+  return static_cast<int>(from) * 256 + static_cast<int>(to);
+}
 
-  cnnlHandle_t get() const {
-    return slot_.handle;
+// The library's name for the conversion between two dtypes, if it has one.
+std::optional<cnnlCastDataType_t>
+cast_kind(at::ScalarType from, at::ScalarType to) {
+  using enum at::ScalarType;
+  switch (pair_of(from, to)) {
+    case pair_of(BFloat16, Float):
+      return CNNL_CAST_BFLOAT16_TO_FLOAT;
+    case pair_of(Half, Float):
+      return CNNL_CAST_HALF_TO_FLOAT;
+    case pair_of(Float, BFloat16):
+      return CNNL_CAST_FLOAT_TO_BFLOAT16;
+    case pair_of(Float, Half):
+      return CNNL_CAST_FLOAT_TO_HALF;
+    default:
+      return std::nullopt;
   }
+}
 
- private:
-  Slot& slot_;
-  const std::unique_lock<std::mutex> lock_;
-};
+} // namespace
+
+Handle::Handle(const MluStream& stream)
+    : slot_(slot_of(stream)), lock_(slot_.mutex) {
+  if (!slot_.made) {
+    CNNL_CHECK(cnnlCreate(&slot_.handle));
+    mark_process_lifetime(slot_.handle);
+    CNNL_CHECK(cnnlSetQueue(slot_.handle, stream.handle()));
+    slot_.made = true;
+  }
+}
+
+cnnlHandle_t Handle::get() const {
+  return slot_.handle;
+}
 
 std::optional<cnnlDataType_t> library_dtype(at::ScalarType dtype) {
   switch (dtype) {
@@ -86,38 +95,15 @@ std::optional<cnnlDataType_t> library_dtype(at::ScalarType dtype) {
   }
 }
 
-constexpr int pair_of(at::ScalarType from, at::ScalarType to) {
-  return static_cast<int>(from) * 256 + static_cast<int>(to);
-}
-
-// The library's name for the conversion between two dtypes, if it has one.
-std::optional<cnnlCastDataType_t>
-cast_kind(at::ScalarType from, at::ScalarType to) {
-  using enum at::ScalarType;
-  switch (pair_of(from, to)) {
-    case pair_of(BFloat16, Float):
-      return CNNL_CAST_BFLOAT16_TO_FLOAT;
-    case pair_of(Half, Float):
-      return CNNL_CAST_HALF_TO_FLOAT;
-    case pair_of(Float, BFloat16):
-      return CNNL_CAST_FLOAT_TO_BFLOAT16;
-    case pair_of(Float, Half):
-      return CNNL_CAST_FLOAT_TO_HALF;
-    default:
-      return std::nullopt;
-  }
-}
-
-} // namespace
-
 bool takes_cast(const at::Tensor& source, const at::Tensor& target) {
+  constexpr int64_t kMostInt =
+      std::numeric_limits<int>::max(); // it counts in int
   const bool plain = !source.is_conj() && !source.is_neg() &&
       !target.is_conj() && !target.is_neg();
   const bool alike = source.sizes() == target.sizes() &&
       ((source.is_contiguous() && target.is_contiguous()) ||
        (source.strides() == target.strides() &&
         source.is_non_overlapping_and_dense()));
-  // The library counts elements in int.
   return plain && alike && source.numel() > 0 && source.numel() <= kMostInt &&
       cast_kind(source.scalar_type(), target.scalar_type()) &&
       !blacklisted("aten::_to_copy");

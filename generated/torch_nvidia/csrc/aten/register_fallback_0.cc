@@ -46,7 +46,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "bitwise_not_",
       "copysign.Tensor",
       "copysign_.Tensor",
-      "bmm",
       "cat",
       "ceil",
       "ceil_",
@@ -112,6 +111,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "logaddexp2",
       "xlogy.Tensor",
       "xlogy_.Tensor",
+      "_log_softmax",
   };
   for (const char* const name : operators) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());

@@ -12,8 +12,6 @@ namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   constexpr const char* operators[] = {
-      "avg_pool2d",
-      "avg_pool2d_backward",
       "avg_pool3d",
       "avg_pool3d_backward",
       "fractional_max_pool2d",

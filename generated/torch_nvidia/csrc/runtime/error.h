@@ -41,7 +41,7 @@ void warn_quietly(const std::string& text) noexcept;
 void warn_quietly(const char* what, const std::exception& why) noexcept;
 
 // Whether the device ran out of memory.
-inline bool is_out_of_memory([[maybe_unused]] cudaError_t status) noexcept {
+inline bool is_out_of_memory(cudaError_t status) noexcept {
   return status == cudaErrorMemoryAllocation;
 }
 

@@ -66,8 +66,8 @@ DeviceStreams& streams_of(c10::DeviceIndex device) {
 XPUStream make_once(
     Slot& slot,
     c10::DeviceIndex device,
-    [[maybe_unused]] const DeviceStreams& streams,
-    [[maybe_unused]] int level) {
+    const DeviceStreams& /*streams*/,
+    int /*level*/) {
   std::call_once(slot.once, [&] {
     const DeviceScope scope(device);
     XRE_CHECK(xpu_stream_create(&slot.handle));
