@@ -97,6 +97,9 @@ def differences(
         return
     for index, (left, right) in enumerate(zip(found_leaves, wanted_leaves, strict=True)):
         place = f"result {index}: "
+        if isinstance(left, torch.Tensor) and not isinstance(right, torch.Tensor):
+            yield Difference("structure", f"{place}a tensor for {right!r}")
+            continue
         if not isinstance(right, torch.Tensor):
             if not _same_scalar(left, right):
                 yield Difference("value", f"{place}{left!r} for {right!r}")
