@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fl_gen.cli.deliver import deliver
-from fl_gen.cli.options import FILE, FOLDER
+from fl_gen.cli.options import FILE, FOLDER, FiniteRange
 
 
 @click.command()
@@ -17,14 +17,16 @@ from fl_gen.cli.options import FILE, FOLDER
     "--python", metavar="PATH", help="The Python that has PyTorch and the package. Default: the active venv's."
 )
 @click.option("--steps", type=click.IntRange(min=1), default=5, show_default=True, help="Training steps.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of weights, inputs and dropout.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of weights, inputs and dropout."
+)
 @click.option("--forward-only", is_flag=True, help="One forward pass, no gradients.")
 @click.option("--eval", "evaluation", is_flag=True, help="Put the model into evaluation mode.")
 @click.option("--ops/--no-ops", default=True, show_default=True, help="Run each op of the first step again on the CPU.")
-@click.option("--rtol", type=click.FloatRange(min=0), help="Of layers, gradients and state. Default: by dtype.")
-@click.option("--atol", type=click.FloatRange(min=0), help="As --rtol.")
+@click.option("--rtol", type=FiniteRange(min=0), help="Of layers, gradients and state. Default: by dtype.")
+@click.option("--atol", type=FiniteRange(min=0), help="As --rtol.")
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="Schemas of your own: tolerances of ops.")
-@click.option("--timeout", type=click.FloatRange(min=1), default=3600.0, show_default=True, help="Seconds for the run.")
+@click.option("--timeout", type=FiniteRange(min=1), default=3600.0, show_default=True, help="Seconds for the run.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "html"]), default="text", show_default=True,
     help="Text for a terminal, JSON as schemas/jsonschema/align.json describes it, HTML as one page.",

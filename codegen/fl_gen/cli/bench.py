@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import FILE
+from fl_gen.cli.options import FILE, FiniteRange
 
 
 @click.command()
@@ -28,12 +28,10 @@ from fl_gen.cli.options import FILE
     "--save", type=FILE, default=None, metavar="FILE", help="Write the measurement as JSON: a later baseline."
 )
 @click.option(
-    "--threshold", type=click.FloatRange(min=0), default=10.0, show_default=True, metavar="PERCENT",
+    "--threshold", type=FiniteRange(min=0), default=10.0, show_default=True, metavar="PERCENT",
     help="A smaller difference is no regression, nor is one within the noise of both measurements.",
 )  # fmt: skip
-@click.option(
-    "--timeout", type=click.FloatRange(min=1), default=1800.0, show_default=True, help="Seconds for a process."
-)
+@click.option("--timeout", type=FiniteRange(min=1), default=1800.0, show_default=True, help="Seconds for a process.")
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="Text for a terminal, or JSON as schemas/jsonschema/bench.json describes it.",
@@ -88,9 +86,10 @@ def bench(
             ),
             lambda name: line.draw(f"measuring {name}"),
         )
+    # Printed first: what took minutes to measure is not lost with a file that cannot be written.
+    click.echo(bench_json(report) if form == "json" else bench_text(report) + "\n", nl=False)
     if save is not None:
         from fl_gen.output.disk import replace_file
 
         replace_file(save, bench_json(report))
-    click.echo(bench_json(report) if form == "json" else bench_text(report) + "\n", nl=False)
     return report.exit_code

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from fl_gen.cli.deliver import deliver
-from fl_gen.cli.options import FILE
+from fl_gen.cli.options import FILE, FiniteRange
 
 
 @click.command()
@@ -25,7 +25,7 @@ from fl_gen.cli.options import FILE
 )
 @click.option(
     "--fail-under",
-    type=click.FloatRange(0, 100),
+    type=FiniteRange(0, 100),
     default=None,
     metavar="PERCENT",
     help="Exit with 1 if a model's coverage is lower.",
@@ -69,6 +69,8 @@ def coverage(
     from fl_gen.tasks.coverage import coverage as measured
 
     files = [path if path is not None else Path("/dev/stdin") for path in runs]
+    if output is not None and output.is_file() and any(path.exists() and path.samefile(output) for path in files):
+        raise click.UsageError(f"--output {output} is one of the runs: the report would take its place.")
     result = measured(files, measure, fail_under, baseline)  # type: ignore[arg-type]
     if form == "json":
         from fl_gen.report.coverage_json import coverage_json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,16 @@ class FilePath(FolderPath):
         if not os.fspath(value):
             self.fail("the path is empty: name a file", param, ctx)
         return None if os.fspath(value) == "-" else super().convert(value, param, ctx)
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range. Click takes `nan` for one that is in each, and nothing is above or below it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number that anything can be held against", param, ctx)
+        return number
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fl_gen.report import coverage_words as words
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import cut, one_line
 from fl_gen.tasks.coverage_values import Coverage
 
+_NAME = 80  # characters of a name
 _HEAD = ("next", "op", "calls", "time", "moved", "of calls", "of time", "of bytes", "reaches", "models")
 
 
@@ -41,13 +42,14 @@ def coverage_text(report: Coverage, top: int) -> str:
             lines.append(f"and {len(report.candidates) - len(shown)} more: --top 0 lists all")
     if report.changes:
         lines += ["", "worse than the baseline"]
-        lines += [f"  {change.model}: {change.kind}: {change.text}" for change in report.changes]
+        lines += [f"  {cut(change.model, _NAME)}: {change.kind}: {change.text}" for change in report.changes]
     lines += ["", words.verdict(report)]
-    return "\n".join(printable(line.rstrip()) for line in lines)
+    return "\n".join(one_line(line.rstrip()) for line in lines)
 
 
 def _table(rows: Sequence[Sequence[str]], left: int, left_last: bool = False) -> list[str]:
     """Aligned columns: the first `left` (and the last, if asked) to the left, numbers to the right."""
+    rows = [[one_line(cut(text, _NAME)) for text in row] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -6,6 +6,7 @@ description in the schema. What is read back is checked: a wrong type is a Value
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -73,11 +74,21 @@ def _read(wanted: Any, data: Any, where: str) -> Any:
             raise ValueError(f"{where}: not an object with {', '.join(hints)}")
         return cast(Any, wanted)(**{name: _read(hint, data[name], f"{where}.{name}") for name, hint in hints.items()})
     # bool is an int to Python, and not to JSON; JSON writes 2.0 as it likes.
-    if wanted is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+    if wanted is float and isinstance(data, int | float) and not isinstance(data, bool):
+        return _finite(data, where)
     if not isinstance(data, wanted) or (wanted is int and isinstance(data, bool)):
         raise ValueError(f"{where}: not {_PLAIN[wanted]}")
     return data
+
+
+def _finite(number: int | float, where: str) -> float:
+    try:
+        value = float(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf
+    if not math.isfinite(value):
+        raise ValueError(f"{where}: too large a number")
+    return value
 
 
 def _schema(wanted: Any, definitions: Json) -> Json:

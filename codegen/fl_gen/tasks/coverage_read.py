@@ -3,23 +3,28 @@
 `{"schema": 1, "framework": "torch", "vendor": ..., "model": ..., "ops": [{"op", "strategy", "calls", "ns", "h2d_bytes",
 "d2h_bytes"}]}` of a PyTorch package (`save_op_stats`, `TORCH_FL_OP_STATS`), which counts every op; and
 `{"backend": ..., "mode": ..., "kernels": [{"kernel", "calls", "bytes_to_host", "bytes_to_device", "seconds"}]}` of an
-InfiniTrain backend (`INFINI_<V>_FALLBACK_STATISTICS`), which counts fallbacks alone.
+InfiniTrain backend (`INFINI_<V>_FALLBACK_STATISTICS`), which counts fallbacks alone. A call that the mode `strict`
+refused (`rejected`) counts as one that falls back: it would have.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.coverage_values import Amounts, OpRecord, RecordedRun
 
 _LIMIT = 64 << 20  # bytes of a file; a run of a thousand ops has a hundred thousand
+_MOST = 10**18  # of a count; nanoseconds of thirty years
+_MOST_SECONDS = 1e12
 FALLBACK = "fallback"
+STRATEGIES = ("native", "library", "python", FALLBACK)
 
 
 class RecordError(FlGenError):
@@ -44,6 +49,9 @@ def load_json(path: Path, what: str) -> Any:
     """The JSON in `path`. Raises RecordError for a file that cannot be read, is too big, or is not JSON."""
     name = shown(path)
     try:
+        # What a shell makes of <(...) is a pipe that somebody writes into; one with a name may wait for ever.
+        if stat.S_ISFIFO(os.stat(path).st_mode) and not str(path).startswith(("/dev/", "/proc/")):
+            raise RecordError(f"{name}: this is a named pipe\n  = give {what} as a file, or on the standard input as -")
         with path.open("rb") as stream:
             text = stream.read(_LIMIT + 1)
     except OSError as error:
@@ -51,22 +59,40 @@ def load_json(path: Path, what: str) -> Any:
     if len(text) > _LIMIT:
         raise RecordError(f"{name}: more than {_LIMIT >> 20} MB, which {what} never has\n  = give another file")
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_int=_number, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise RecordError(
             f"{name}:{error.lineno}:{error.colno}: {error.msg}\n"
             f"  = {what} is JSON; was the program that wrote it stopped?"
         ) from None
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{name}:1:1: {str(error)[:120]}\n  = {what} is JSON in UTF-8") from None
+    except RecursionError:
+        raise RecordError(f"{name}:1:1: it is nested too deeply\n  = {what} never is: give another file") from None
+    except UnicodeDecodeError as error:
+        raise RecordError(f"{name}:1:1: byte {error.start} is no text\n  = {what} is JSON in UTF-8") from None
+    except ValueError as error:
+        raise RecordError(f"{name}:1:1: {error}\n  = give {what} as fl-gen or a backend wrote it") from None
 
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is no number of JSON")
 
 
+def _number(text: str) -> int:
+    if len(text) > 400:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {quote(next(key for key in keys if keys.count(key) > 1))} stands twice")
+    return found
+
+
 def _torch_run(data: Mapping[str, Any], name: str) -> RecordedRun:
-    if data.get("schema") != 1:
+    if data.get("schema") != 1 or not _whole(data["schema"]):
         raise RecordError(
             f"{name}:1:1: schema {quote(str(data.get('schema')))}: this fl-gen reads recorded runs of schema 1\n"
             "  = use the fl-gen that generated the backend, or generate it again"
@@ -74,12 +100,16 @@ def _torch_run(data: Mapping[str, Any], name: str) -> RecordedRun:
     ops = []
     for index, entry in enumerate(_entries(data, "ops", name)):
         where = f"ops[{index}]"
+        rejected = _count(entry, "rejected", name, where) if "rejected" in entry else 0
         amounts = Amounts(
-            _count(entry, "calls", name, where),
+            _count(entry, "calls", name, where) + rejected,
             _count(entry, "ns", name, where) * 1e-9,
             _count(entry, "h2d_bytes", name, where) + _count(entry, "d2h_bytes", name, where),
         )
-        ops.append(OpRecord(_text(entry, "op", name, where), _text(entry, "strategy", name, where), amounts))
+        strategy = _text(entry, "strategy", name, where)
+        if strategy not in STRATEGIES:
+            raise _wrong(name, where, "strategy", f"one of {', '.join(STRATEGIES)}", strategy)
+        ops.append(OpRecord(_text(entry, "op", name, where), strategy, amounts))
     model = _text(data, "model", name, "the run") or Path(name).stem
     vendor = _text(data, "vendor", name, "the run")
     return RecordedRun(model, _text(data, "framework", name, "the run"), vendor, name, True, tuple(ops))
@@ -90,7 +120,7 @@ def _infinitrain_run(data: Mapping[str, Any], name: str, stem: str) -> RecordedR
     for index, entry in enumerate(_entries(data, "kernels", name)):
         where = f"kernels[{index}]"
         seconds = entry.get("seconds")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= _MOST_SECONDS:
             raise _wrong(name, where, "seconds", "a number of seconds", seconds)
         moved = _count(entry, "bytes_to_host", name, where) + _count(entry, "bytes_to_device", name, where)
         amounts = Amounts(_count(entry, "calls", name, where), float(seconds), moved)
@@ -117,9 +147,13 @@ def _text(entry: Mapping[str, Any], key: str, name: str, where: str) -> str:
 
 def _count(entry: Mapping[str, Any], key: str, name: str, where: str) -> int:
     value = entry.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if not _whole(value) or not 0 <= value <= _MOST:
         raise _wrong(name, where, key, "a count", value)
     return value
+
+
+def _whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _wrong(name: str, where: str, key: str, wanted: str, value: object) -> RecordError:

@@ -196,7 +196,10 @@ def test_a_python_without_pytorch(tmp_path: Path, capsys: pytest.CaptureFixture[
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(plain)], check=True)
     python = plain / "bin" / "python"
     assert main(["align", str(model), "--device", "mlu", "--python", str(python)]) == 2
-    assert capsys.readouterr().err == f"{shown(python)}: this Python has no PyTorch\n  = name one that has it with --python\n"
+    assert (
+        capsys.readouterr().err
+        == f"{shown(python)}: this Python has no PyTorch\n  = name one that has it with --python\n"
+    )
 
 
 MODEL = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -180,8 +181,15 @@ def test_the_page_loads_nothing_and_escapes(tmp_path: Path) -> None:
         ('{"schema": 1, "ops": [{}]}', "{name}: ops[0]: calls is missing, not a count\n"),
         ('{"schema": 1, "ops": [{"calls": NaN}]}', "{name}:1:1: NaN is no number of JSON\n"),
         ('{"backend": "m", "kernels": [{"seconds": 1e999}]}', "{name}: kernels[0]: seconds is 'Infinity', not a number of seconds\n"),
-        ("[" * 100_000, "{name}:1:1: "),
-        ("\udcff", "{name}:1:1: "),
+        ('{"schema": 1, "ops": [{"calls": 1000000000000000001}]}', "{name}: ops[0]: calls is '1000000000000000001', not a count\n"),
+        ('{"schema": 1, "ops": [{"calls": %s}]}' % ("9" * 5000), "{name}:1:1: a number of 5000 digits\n  = give a recorded run as fl-gen or a backend wrote it\n"),
+        ('{"backend": "m", "kernels": [{"seconds": %s}]}' % ("9" * 400), "{name}: kernels[0]: seconds is '99999"),
+        ('{"schema": true, "ops": []}', "{name}:1:1: schema 'True': this fl-gen reads recorded runs of schema 1\n"),
+        ('{"ops": [], "ops": []}', "{name}:1:1: the key 'ops' stands twice\n"),
+        ('{"schema": 1, "ops": [{"op": "o", "strategy": "host", "calls": 1, "ns": 1, "h2d_bytes": 0, "d2h_bytes": 0}]}',
+         "{name}: ops[0]: strategy is '\"host\"', not one of native, library, python, fallback\n"),
+        ("[" * 100_000, "{name}:1:1: it is nested too deeply\n  = a recorded run never is: give another file\n"),
+        ("\udcff", "{name}:1:1: byte 0 is no text\n  = a recorded run is JSON in UTF-8\n"),
     ],
 )  # fmt: skip
 def test_what_is_no_recorded_run(tmp_path: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,6 +206,55 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert main(["coverage", str(tmp_path)]) == 2
     assert "Is a directory" in capsys.readouterr().err
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["coverage", str(tmp_path / "pipe")]) == 2
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/pipe: this is a named pipe\n  = give a recorded run as a file, or on the standard input as -\n"
+    )
+
+
+def test_a_refused_call_counts_as_a_fallback(tmp_path: Path) -> None:
+    refused = {**op("aten::mm", "fallback", 0), "rejected": 5}
+    report = coverage([run_file(tmp_path, "strict", refused, op("aten::relu", "native", 5))], fail_under=90)
+    assert report.models[0].covered.calls == 50.0
+    assert report.candidates[0].op == "aten::mm"
+    assert report.failed == ("strict",)
+
+
+def test_names_cannot_make_lines_or_columns_of_their_own(tmp_path: Path) -> None:
+    evil = op("a\n  = b\x1b[31m", "fallback", 1)
+    text = coverage_text(coverage([run_file(tmp_path, "m" * 200, evil)]), 0)
+    assert "  1     a\\n  = b\\x1b[31m      1  " in text
+    assert max(map(len, text.splitlines())) < 250
+
+
+@pytest.mark.parametrize("value", ["nan", "NaN", "-nan"])
+def test_a_limit_that_nothing_is_below(resnet: Path, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coverage", str(resnet), "--fail-under", value]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"Error: Invalid value for '--fail-under': '{value}' is no number that anything can be held against\n"
+    )
+
+
+def test_a_report_does_not_take_the_place_of_a_run(resnet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = resnet.read_bytes()
+    assert main(["coverage", str(resnet), "--format", "json", "--output", str(resnet)]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"Error: --output {resnet} is one of the runs: the report would take its place.\n"
+    )
+    assert resnet.read_bytes() == before
+
+
+def test_a_baseline_of_endless_numbers(tmp_path: Path, resnet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    baseline = tmp_path / "baseline.json"
+    good = coverage_json(coverage([resnet]))
+    for number in ("1e999", "9" * 399):
+        baseline.write_text(good.replace('"seconds": 8.0', f'"seconds": {number}'), encoding="utf-8")
+        assert main(["coverage", str(resnet), "--baseline", str(baseline)]) == 2
+        assert capsys.readouterr().err == (
+            f"{baseline}: $.models[0].total.seconds: too large a number\n"
+            "  = --baseline takes what fl-gen coverage --format json wrote\n"
+        )
 
 
 def test_one_model_twice_and_a_wrong_baseline(tmp_path: Path, resnet: Path, capsys: pytest.CaptureFixture[str]) -> None:
