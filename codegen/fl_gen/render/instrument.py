@@ -89,10 +89,12 @@ class _Instrument:
 
     def _wrapped(self, kind: str, node: nodes.Node, scope: _Scope, targets: tuple[str, ...]) -> tuple[int, nodes.Expr]:
         number = self._site(node.lineno, scope, names=_loaded(node), targets=targets or ("",))
-        return number, _at(node, _filter(kind, _filter(_BEGIN, nodes.Const(number)), node))
+        elements = [nodes.Name(name, "load") for name in scope.elements]
+        return number, _at(node, _filter(kind, _filter(_BEGIN, nodes.Const(number)), node, *elements))
 
     def _site(self, line: int, scope: _Scope, **rest: Any) -> int:
-        return self._tracer.add(Site(self._template, line, scope.part, deciders=scope.deciders, **rest))
+        site = Site(self._template, line, scope.part, deciders=scope.deciders, elements=scope.elements, **rest)
+        return self._tracer.add(site)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from fl_gen.sdk.wheel import Wheel
 
 _ENTRY = re.compile(r"^- func: ([\w.]+)\(", re.MULTILINE)
 _AUTOGEN = re.compile(r"^  autogen: (.+)$", re.MULTILINE)
+_DECIDED = ("strategy", "kind", "boxed", "kernel", "operation", "unavailable")  # of an operator, all by one rule
 _NAMED = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -59,14 +60,6 @@ class TorchNodeIndex(NodeIndex):
             else self._add("rule", "device", self._view.device, "", device.location)
         )
         self.register(self._view.device, self.device)
-        self._said = {
-            op.name: tuple(
-                self._rules[id(rule)] for file in framework.rules for rule in file.rules(op.name, op.op.tags)
-            )
-            for op in self._view.ops
-        }
-        for op in self._view.ops:
-            self.register(op, *self.of_op(op.name))
         return framework, ()
 
     def _feature(self, feature: Feature) -> Node:
@@ -102,13 +95,30 @@ class TorchNodeIndex(NodeIndex):
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    def of_op(self, name: str) -> tuple[Node, ...]:
-        """What decided about an operator: its kernel, the rules for it, its entry in the wheel, by importance."""
+    def of_value(self, value: Any) -> tuple[Node, ...]:
+        """The nodes that a value was made from. An operator is its entry in the wheel; rules are for what it says."""
+        return (self.operator(value.name),) if type(value) is ResolvedTorchOp else super().of_value(value)
+
+    def read(self, owner: Any, attribute: str, value: Any) -> tuple[Node, ...]:
+        """The nodes that reading `owner.attribute`, which gave `value`, made use of."""
+        if type(owner) is ResolvedTorchOp:
+            return self.of_op(owner.name, attribute)
+        return super().read(owner, attribute, value)
+
+    def of_op(self, name: str, attribute: str = "strategy") -> tuple[Node, ...]:
+        """What decided about an attribute of an operator: its kernel or a rule, and its entry in the wheel."""
         if not self._view.has_op(name):
             return (self.release,)
         op = self._view.op(name)
-        kernel = () if op.kernel is None else (self._kernel(op),)
-        return (*kernel, *self._said[name], self.operator(name))
+        found: list[Node] = []
+        if op.kernel is not None and attribute in (*_DECIDED, "dtypes"):
+            found.append(self._kernel(op))
+        elif attribute in (*_DECIDED, "dtypes", "tolerance", "note"):
+            key = "strategy" if attribute in (*_DECIDED, "dtypes") else attribute
+            framework: TorchFramework = self.backend.framework
+            said = (rule for file in framework.rules for rule in file.rules(op.name, op.op.tags))
+            found += [self._rules[id(rule)] for rule in said if getattr(rule, key) is not None][:1]
+        return (*found, self.operator(name))
 
     def operator(self, name: str) -> Node:
         """The entry of an operator in the wheel's native_functions.yaml. LookupError for one that it lacks."""

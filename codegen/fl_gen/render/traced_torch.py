@@ -27,8 +27,8 @@ class TracedTorch(TorchView):
         for node in nodes:
             self._asked[1].touch(node)
 
-    def _about(self, name: str) -> None:
-        self._touch(self._asked[0].of_op(name))
+    def _about(self, name: str, attribute: str) -> None:
+        self._touch(self._asked[0].of_op(name, attribute))
 
     def has(self, feature: str) -> bool:
         found = super().has(feature)
@@ -36,16 +36,16 @@ class TracedTorch(TorchView):
         return found
 
     def has_op(self, name: str) -> bool:
-        self._about(name)
+        self._about(name, "name")
         return super().has_op(name)
 
     def op(self, name: str) -> ResolvedTorchOp:
         found = super().op(name)
-        self._about(name)
+        self._about(name, "name")
         return found
 
     def strategy(self, name: str) -> Strategy | None:
-        self._about(name)
+        self._about(name, "strategy")
         return super().strategy(name)
 
     def library(self, operation: str) -> Sequence[ResolvedTorchOp]:
@@ -56,20 +56,22 @@ class TracedTorch(TorchView):
 
     @property
     def kernels(self) -> Sequence[ResolvedTorchOp]:
-        found = super().kernels
-        for op in found:
-            self._about(op.name)
-        return found
+        return self._listed(super().kernels)
 
     @property
     def native(self) -> Sequence[CxxKernel]:
-        self._touch(node for kernel in self._cxx for node in self._asked[0].of_value(kernel))
-        return self._cxx
+        return self._listed(self._cxx)
 
     @property
     def python_kernels(self) -> Sequence[PythonKernel]:
-        self._touch(node for kernel in self._python for node in self._asked[0].of_value(kernel))
-        return self._python
+        return self._listed(self._python)
+
+    def _listed(self, found: Sequence[Any]) -> Sequence[Any]:
+        """A list. Its elements tell where they are from by themselves; whether there are any is what they decide."""
+        index, tracer = self._asked
+        if tracer.deciding:
+            self._touch(node for one in found for node in index.of_value(one))
+        return found
 
     @cached_property
     def _cxx(self) -> list[Any]:

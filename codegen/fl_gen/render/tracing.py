@@ -87,7 +87,8 @@ def join(pieces: Iterable[Any]) -> str:
 @dataclass(frozen=True)
 class Site:
     """A place in a template that puts out, tests or assigns. `data` is literal text, `names` what the expression uses
-    or the assignment sets, `deciders` the sites of the conditions and loops around it."""
+    or the assignment sets, `deciders` the sites of the conditions and loops around it, `elements` the variables of the
+    loops around it."""
 
     template: str
     line: int
@@ -96,6 +97,7 @@ class Site:
     targets: tuple[str, ...] = ()
     data: str = ""
     deciders: tuple[int, ...] = ()
+    elements: tuple[str, ...] = ()
 
 
 @dataclass
@@ -150,6 +152,11 @@ class Tracer:
         """Whether the value of the expression is put out as it is, and neither tested, assigned nor looped over."""
         return bool(self._frames) and not self._frames[-1].site.targets
 
+    @property
+    def deciding(self) -> bool:
+        """Whether the value of the expression is tested, and neither put out, assigned nor looped over."""
+        return bool(self._frames) and self._frames[-1].site.targets == ("",)
+
     def read(self, owner: object, attribute: str, value: object) -> None:
         """A template read an attribute or an item."""
         if self._frames and self.index is not None:
@@ -163,13 +170,19 @@ class Tracer:
         self._frames.append(frame)
         return frame
 
-    def _end(self, frame: Frame, whole: bool = True) -> dict[Node, None]:
-        """What the expression used. `whole`: what macros in it used counts as well, for their places are not kept."""
+    def _end(self, frame: Frame, elements: Sequence[Any], whole: bool = True) -> dict[Node, None]:
+        """What the expression used. `whole`: what macros in it used counts as well, for their places are not kept.
+
+        Of the loops around it, whose `elements` these are, a list that knows its elements one by one counts by the one.
+        """
         while self._frames and self._frames.pop() is not frame:
             pass
         uses = dict(frame.uses)
+        own = zip(frame.site.elements, elements, strict=False)
+        known = {name for name, value in own if self.index is not None and self.index.of_value(value)}
         for name in frame.site.names:
-            uses.update(self._variable(frame.site.template, name))
+            if name not in known:
+                uses.update(self._variable(frame.site.template, name))
         everything = {**uses, **frame.inner}
         if self._frames:
             self._frames[-1].inner.update(everything)
@@ -180,7 +193,7 @@ class Tracer:
 
     def emit(self, frame: Frame, value: Any, *elements: Any) -> str:
         known = value.spans if isinstance(value, Text) else ()
-        uses = self._end(frame, whole=not known)
+        uses = self._end(frame, elements, whole=not known)
         if self.index is not None:
             for node in self.index.of_value(value):
                 uses[node] = None
@@ -208,14 +221,14 @@ class Tracer:
             at += len(line)
         return Text(site.data, spans)
 
-    def test(self, frame: Frame, value: Any) -> Any:
-        self._outcomes[frame.number] = self._end(frame)
+    def test(self, frame: Frame, value: Any, *elements: Any) -> Any:
+        self._outcomes[frame.number] = self._end(frame, elements)
         for target in frame.site.targets:
             self._variables[frame.site.template, target] = self._outcomes[frame.number]
         return value
 
-    def assign(self, frame: Frame, value: Any) -> Any:
-        uses = self._end(frame)
+    def assign(self, frame: Frame, value: Any, *elements: Any) -> Any:
+        uses = self._end(frame, elements)
         if self.index is not None:
             for node in self.index.of_value(value):
                 uses[node] = None

@@ -11,6 +11,7 @@ KINDS: Mapping[CauseKind, str] = {
     "node": "schema",
     "template": "template",
     "sdk": "SDK",
+    "wheel": "wheel",
     "formatter": "formatter",
     "licence": "licence",
     "generator": "generator",

@@ -65,6 +65,21 @@ def find_wheel(given: Path | None, environ: Mapping[str, str] | None = None) -> 
     )
 
 
+def find_release(given: Path | None, release: str, environ: Mapping[str, str] | None = None) -> Path | None:
+    """The package of a wheel of `release` among all places where one is looked for, be it not the first of them."""
+    environ = os.environ if environ is None else environ
+    named = environ.get(VARIABLE)
+    folders = [*([given] if given is not None else []), *([Path(named)] if named else [])]
+    for folder in (*folders, *(place for place, _ in _usual(environ))):
+        package = _package(folder)
+        try:
+            if package is not None and _wheel(package, "").release == release:
+                return package
+        except NoTorch:
+            continue
+    return None
+
+
 def _usual(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     """Where PyTorch may be: what this Python imports, then the active virtual environment."""
     from importlib.machinery import PathFinder

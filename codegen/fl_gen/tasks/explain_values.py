@@ -35,8 +35,8 @@ class SchemaPlace:
 
     kind: Annotated[
         str,
-        "op, binding, type, constant, status, helper, vendor, interface, operation or native; for PyTorch also feature, "
-        "rule, operator (of the wheel) or wheel",
+        "op, binding, type, constant, status, helper, vendor, interface, operation or native; for PyTorch also "
+        "feature, rule, operator (of the wheel) or wheel",
     ]
     path: Annotated[str, "where in its file, as in AddForward.params[1] or bindings.memory.alloc[0]"]
     file: str

@@ -49,22 +49,22 @@ def diff_revision(scope: Scope, name: str) -> TreeDiff:
         then = snapshot_then(revision, scope.requests, scope.names, scope.config, Path(folder))
         builder.notes += then.notes
         builder.notes += notes
-        now = {request.vendor: request for request in scope.requests}
+        now = {request.tree: request for request in scope.requests}
         with Child([Job(request, then.data) for request in then.requests.values()]) as child:
-            sides = {vendor: make_side(request) for vendor, request in now.items()}
+            sides = {tree: make_side(request) for tree, request in now.items()}
             made = dict(zip(then.requests, child.result(), strict=True))
-        broken = {vendor: text for vendor, text in made.items() if isinstance(text, str)}
+        broken = {tree: text for tree, text in made.items() if isinstance(text, str)}
         if broken:
             texts = "\n".join(dict.fromkeys(broken.values()))
             raise DiffError(
                 f"--base {name}: this fl-gen makes nothing of that revision's schemas and templates:\n"
                 f"{texts.replace(os.path.join(folder, 'then', ''), f'{name}:')}"
             )
-        before = {vendor: side for vendor, side in made.items() if isinstance(side, Side)}
-        for vendor in [*now, *(one for one in before if one not in now)]:
-            old, new = before.get(vendor), sides.get(vendor)
+        before = {tree: side for tree, side in made.items() if isinstance(side, Side)}
+        for tree in [*now, *(one for one in before if one not in now)]:
+            old, new = before.get(tree), sides.get(tree)
             if old is not None and new is not None:
-                jobs = (Job(then.requests[vendor], then.data), Job(now[vendor]))
+                jobs = (Job(then.requests[tree], then.data), Job(now[tree]))
                 _compare(builder, jobs, old, new, Path(folder))
             elif new is not None:
                 _whole(builder, new, "created", name)
@@ -104,14 +104,15 @@ def _compare(builder: Builder, jobs: tuple[Job, Job], old: Side, new: Side, fold
         builder.file(new.vendor, path, status, template, (before, after), finder)
     tell_meanings(builder, inputs)
     same = len({*old.files, *new.files}) - len(changed)
-    builder.vendor(VendorSide(new.vendor, old.sdk, new.sdk, same, None))
+    builder.vendor(VendorSide(new.vendor, old.about, new.about, same, None))
 
 
 def _whole(builder: Builder, side: Side, status: Status, name: str) -> None:
     """A vendor that only one side has."""
     word = f"{side.vendor} is not in {name}" if status == "created" else f"{side.vendor} is only in {name}"
-    suspect = Suspect("unknown", f"the vendor {word}", "added" if status == "created" else "removed")
+    what = "the vendor" if side.wheel is None else "the package"
+    suspect = Suspect("unknown", f"{what} {word}", "added" if status == "created" else "removed")
     for path in side.files:
         texts = (None, side.files[path]) if status == "created" else (side.files[path], None)
         builder.file(side.vendor, path, status, side.sources[path][0], texts, lambda *_: ([suspect], "exact"))
-    builder.vendor(VendorSide(side.vendor, None if status == "created" else side.sdk, side.sdk, 0, word))
+    builder.vendor(VendorSide(side.vendor, None if status == "created" else side.about, side.about, 0, word))

@@ -15,7 +15,7 @@ from fl_gen.workflow.request import Request, is_simulated
 
 @dataclass(frozen=True)
 class Then:
-    """The requests of a revision by vendor; `data` has its shipped schemas and templates, None for fl-gen's own."""
+    """The requests of a revision by tree; `data` has its shipped schemas and templates, None for fl-gen's own."""
 
     requests: dict[str, Request]
     data: Path | None
@@ -106,7 +106,7 @@ def take(snapshot: Snapshot, requests: Sequence[Request]) -> Then:
         # A template folder without the framework's folder would be refused, and is as good as none.
         templates = [snapshot.place(one) for one in request.template_dirs]
         schemas = [snapshot.place(one) for one in request.schema_dirs]
-        made[request.vendor] = replace(
+        made[request.tree] = replace(
             request,
             output=snapshot.place(request.output),
             schema_dirs=tuple(one for one in schemas if one.is_dir()),

@@ -23,7 +23,7 @@ from fl_gen.tasks.tree_diff_values import (
 
 Finder = Callable[[str, Part], tuple[list[Suspect], Certainty]]
 
-_ORDER = ("hand-edit", "node", "native", "template", "sdk", "generator", "formatter", "licence", "unknown")
+_ORDER = ("hand-edit", "node", "native", "template", "sdk", "wheel", "generator", "formatter", "licence", "unknown")
 
 
 @dataclass

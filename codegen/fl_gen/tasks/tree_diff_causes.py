@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fl_gen.resolve.torch_ops import LIBRARY_OPS
 from fl_gen.tasks.tree_diff_hunks import Part, lines_of, parts_of, touches
 from fl_gen.tasks.tree_diff_nodes import NodeChange, node_changes
 from fl_gen.tasks.tree_diff_sides import Fact, Side, uses
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 
 
+# Nodes that a wheel says itself; of a feature, whether it has it.
+_OF_WHEEL = ("operator", "wheel", "feature")
 _NEAR = 12  # lines below the beginning of a node in which a change is taken for one of it
 
 
@@ -84,13 +87,26 @@ def changed_inputs(old: Side, new: Side) -> Inputs:
     api = any(node.file.endswith("/api.yaml") for node in inputs.nodes.values())
     if old.sdk_digest != new.sdk_digest and not (api and old.sdk == new.sdk):
         add(Suspect("sdk", f"{old.sdk} -> {new.sdk}" if old.sdk != new.sdk else new.sdk, "changed"))
+    if old.wheel != new.wheel and old.wheel is not None and new.wheel is not None:
+        add(wheel_suspect(old.wheel[0], new.wheel[0]))
     if old.formatter != new.formatter:
-        add(Suspect("formatter", f"clang-format {old.formatter} -> {new.formatter}", "changed"))
+        add(formatter_suspect(old.formatter, new.formatter))
     if old.licence != new.licence:
         add(Suspect("licence", "the licence header", "changed"))
     if old.native != new.native:
         add(Suspect("native", f"backends/{new.vendor}/kernels.yaml", "changed"))
     return inputs
+
+
+def formatter_suspect(old: Mapping[str, str], new: Mapping[str, str]) -> Suspect:
+    """Other formatters, by name and version."""
+    names = [name for name in new if old.get(name) != new[name]]
+    return Suspect("formatter", ", ".join(f"{name} {old.get(name)} -> {new[name]}" for name in names), "changed")
+
+
+def wheel_suspect(old: str, new: str) -> Suspect:
+    """Another release of PyTorch, or one that was built otherwise."""
+    return Suspect("wheel", f"PyTorch {old} -> {new}" if old != new else f"PyTorch {new}", "changed")
 
 
 def _first_difference(before: bytes, after: bytes) -> tuple[int, frozenset[str]]:
@@ -183,6 +199,8 @@ class Attribution:
         hunk = Hunk(part.old[0] + 1, part.old[1] + 1, part.new[0] + 1, part.new[1] + 1)
         found: dict[Suspect, None] = {}
         for cause in causes(old, new, hunk):
+            if cause.node is not None and cause.node.kind in _OF_WHEEL:
+                found.update(dict.fromkeys(self._inputs.by_kind.get("wheel", [])))
             if cause.kind == "node" and cause.node is not None:
                 found.update(dict.fromkeys(self._by_node(cause.node)))
             elif cause.kind == "template":
@@ -195,10 +213,17 @@ class Attribution:
     def _by_node(self, node: Node) -> list[Suspect]:
         """The changes of a node, in it, or that it is in."""
         path = node.path
-        found = [one for one, change in self._inputs.nodes.items() if change.path and _nested(change.path, path)]
+        if node.kind == "native" and "native" in self._inputs.by_kind:
+            return self._inputs.by_kind["native"]
+        if node.kind == "operator":
+            return [one for one, change in self._inputs.nodes.items() if change.subject == path]
+        file, line = node.location.file.replace("\\", "/"), node.location.line
+        within = {
+            one: change for one, change in self._inputs.nodes.items() if change.path and _nested(change.path, path)
+        }
+        found = [one for one, change in within.items() if file.endswith(change.file)] or list(within)
         if found:
             return found
-        file, line = node.location.file.replace("\\", "/"), node.location.line
         near = [
             (abs(change.line - line), position, one)
             for position, (one, change) in enumerate(self._inputs.nodes.items())
@@ -220,6 +245,8 @@ class Attribution:
         node = self._inputs.nodes.get(suspect)
         if node is None or not node.subject:
             return score
+        if node.subject.startswith("aten::"):
+            return score + (6 if f'"{node.subject.removeprefix("aten::")}"' in changed else 0)
         around = frozenset(_WORD.findall(" ".join(row.text for row in part.rows)))
         name = re.split(r"\W", node.subject)[-1]
         if name in words:
@@ -268,6 +295,10 @@ _EFFECTS: Mapping[tuple[str, str], Effect] = {
     ("constant", "changed"): "constant changed",
     ("constant", "added"): "constant changed",
     ("constant", "removed"): "constant changed",
+    ("operator", "added"): "operator added",
+    ("operator", "removed"): "operator removed",
+    ("operator", "changed"): "signature changed",
+    ("feature", "changed"): "feature changed",
 }
 
 
@@ -317,8 +348,12 @@ def assign_events(inputs: Inputs) -> tuple[dict[Suspect, list[Event]], list[Even
                 for one, node in inputs.nodes.items()
                 if node.file.endswith("/api.yaml") and words & {node.subject, *inputs.words[one]}
             ]
+        if not suspects and event.fact[0] in ("strategy", "dtypes") and inputs.new.wheel is not None:
+            suspects = [one for one, node in inputs.nodes.items() if _of_many_operators(node)]
         if not suspects and event.fact[0] == "strategy":
             suspects = inputs.by_kind.get("native", [])
+        if not suspects and event.fact[0] in ("operator", "feature", "strategy"):
+            suspects = inputs.by_kind.get("wheel", [])
         if not suspects and event.fact[0] in ("call", "instead", "type", "constant", "strategy"):
             suspects = inputs.by_kind.get("sdk", [])
         if not suspects:
@@ -333,6 +368,8 @@ def assign_events(inputs: Inputs) -> tuple[dict[Suspect, list[Event]], list[Even
 
 def _explains(node: NodeChange, event: Event) -> bool:
     sort, name = event.fact
+    if node.file.endswith(("/features.yaml", "/torch.yaml")) or LIBRARY_OPS.get(name) is not None:
+        return _explains_torch(node, event)
     if "/ops/" in node.file:
         if node.path == "":  # the whole file came or went
             return sort == "kernel" and event.effect in ("kernel added", "kernel removed")
@@ -348,3 +385,17 @@ def _explains(node: NodeChange, event: Event) -> bool:
         "helpers": (),
     }.get(head, ())
     return sort in sorts and node.subject == name
+
+
+def _explains_torch(node: NodeChange, event: Event) -> bool:
+    """The same for what a package for PyTorch is made from."""
+    sort, name = event.fact
+    if node.path.startswith(("bindings.", "operations.")):
+        return sort == "strategy" and LIBRARY_OPS.get(name) == node.subject
+    return sort in ("strategy", "dtypes", "feature") and node.subject == name
+
+
+def _of_many_operators(node: NodeChange) -> bool:
+    """Whether a change is one of the rules for many operators: a category, or a whole file."""
+    rules = "frameworks/torch/ops/" in node.file or node.file.endswith("/torch.yaml")
+    return rules and (not node.path or node.path.startswith("categories."))

@@ -24,10 +24,16 @@ from fl_gen.tasks.regen import orphans
 from fl_gen.tasks.tree_diff import Scope
 from fl_gen.tasks.tree_diff_base import Snapshot, Then, take
 from fl_gen.tasks.tree_diff_build import Builder, Finder
-from fl_gen.tasks.tree_diff_causes import Suspect, changed_inputs, same_but_blanks
+from fl_gen.tasks.tree_diff_causes import (
+    Suspect,
+    changed_inputs,
+    formatter_suspect,
+    same_but_blanks,
+    wheel_suspect,
+)
 from fl_gen.tasks.tree_diff_git import Revision, RevisionError, find_revision, last_commit, top_of
 from fl_gen.tasks.tree_diff_hunks import Part, lines_of, parts_of
-from fl_gen.tasks.tree_diff_sides import Child, Job, Side, attempt, make_side
+from fl_gen.tasks.tree_diff_sides import Child, Job, Side, attempt, formatters, make_side
 from fl_gen.tasks.tree_diff_tell import attribution_of, tell_meanings
 from fl_gen.tasks.tree_diff_values import Certainty, Status, TreeDiff, VendorSide
 from fl_gen.workflow.generate import plan_files
@@ -42,8 +48,8 @@ def diff_disk(scope: Scope) -> TreeDiff:
             require_settled(request.output)
             _disk(builder, scope, request, Path(folder))
     if scope.config is not None and not scope.names:
-        for output in dict.fromkeys(request.output for request in scope.requests):
-            for name in orphans(output, [request.vendor for request in scope.requests]):
+        for output, framework in dict.fromkeys((request.output, request.framework) for request in scope.requests):
+            for name in orphans(output, [request.tree for request in scope.requests], framework):
                 place, config = shown(output / "generated" / name), shown(scope.config)
                 builder.notes.append(
                     f"{place} was made for a vendor that {config} does not name: fl-gen regen --prune removes it"
@@ -74,9 +80,13 @@ def _disk(builder: Builder, scope: Scope, request: Request, folder: Path) -> Non
         recorded = _recorded(scope, request, manifest, new, folder)
         if recorded is None:
             suspects = _kinds(manifest, new, request)
-            builder.blind(request.vendor, suspects)
+            builder.blind(request.tree, suspects)
             find = _by_kind(suspects)
-            note = "what made the tree on the disk is not at hand: causes are known by their kind only"
+            release = _lost_wheel(manifest, new)
+            note = "what made the tree on the disk"
+            if release is not None and _wheel_of(request, release) is None:
+                note = f"PyTorch {release}, which made the tree on the disk,"
+            note += " is not at hand: causes are known by their kind only"
         else:
             inputs = changed_inputs(recorded.side, new)
             paths = [entry.path for entry in changed]
@@ -89,15 +99,30 @@ def _disk(builder: Builder, scope: Scope, request: Request, folder: Path) -> Non
     if plan.paths(Action.UPDATE, Action.CREATE).count(MANIFEST_NAME):
         status: Status = "created" if manifest is None else "changed"
         text = _record_note(manifest, new)
-        builder.file(request.vendor, MANIFEST_NAME, status, None, (None, None), find, text)
+        builder.file(request.tree, MANIFEST_NAME, status, None, (None, None), find, text)
     same = len(plan.paths(Action.IDENTICAL))
-    builder.vendor(VendorSide(request.vendor, _sdk_before(manifest, new), new.sdk, same, note))
+    builder.vendor(VendorSide(request.tree, _about_before(manifest, new), new.about, same, note))
 
 
-def _sdk_before(manifest: Manifest | None, new: Side) -> str | None:
-    if manifest is not None and dict(manifest.sdk) == json.loads(new.record)["sdk"]:
-        return new.sdk
-    return _sdk_words(manifest)
+def _about_before(manifest: Manifest | None, new: Side) -> str | None:
+    if manifest is None:
+        return None
+    sdk = new.sdk if dict(manifest.sdk) == json.loads(new.record)["sdk"] else _sdk_words(manifest)
+    release = manifest.inputs.get("torch")
+    return sdk if release is None else f"{sdk}, PyTorch {release}"
+
+
+def _lost_wheel(manifest: Manifest, new: Side) -> str | None:
+    """The release of PyTorch that a tree is for, if it is not that of now."""
+    release = manifest.inputs.get("torch")
+    return release if new.wheel is not None and release not in (None, new.wheel[0]) else None
+
+
+def _wheel_of(request: Request, release: str) -> Path | None:
+    """Another PyTorch of this machine: that of a release."""
+    from fl_gen.sdk.wheel import find_release
+
+    return find_release(request.torch, release)
 
 
 def _record_note(manifest: Manifest | None, new: Side) -> str:
@@ -113,9 +138,7 @@ def _record_note(manifest: Manifest | None, new: Side) -> str:
     return f"{text}: {', '.join(names)}" if names else text
 
 
-def _sdk_words(manifest: Manifest | None) -> str | None:
-    if manifest is None:
-        return None
+def _sdk_words(manifest: Manifest) -> str:
     kind = "simulated " if manifest.sdk.get("simulated") else ""
     return f"{kind}{manifest.sdk.get('name', 'SDK')} {manifest.sdk.get('version') or 'of unknown version'}"
 
@@ -145,7 +168,7 @@ def _disk_file(
     template = source[0] if source is not None else record.template if record is not None else None
     after = new.files.get(path)
     if action is Action.KEPT:
-        builder.file(request.vendor, path, "kept", template, (None, None), find, "a person's version, which stays")
+        builder.file(request.tree, path, "kept", template, (None, None), find, "a person's version, which stays")
         return
     before = None
     if action is Action.CREATE and record is not None:
@@ -158,7 +181,7 @@ def _disk_file(
             base = recorded.side.files.get(path) if recorded is not None else None
             base = base if base is not None else Bases(request.generated).find(path, record.sha256)
         find = _hand_edits(Suspect("hand-edit", shown(request.generated / path), "changed"), base, after, find)
-    builder.file(request.vendor, path, _STATUS[action], template, (before, after), find)
+    builder.file(request.tree, path, _STATUS[action], template, (before, after), find)
 
 
 def _hand_edits(edit: Suspect, base: str | None, after: str | None, find: Finder) -> Finder:
@@ -195,9 +218,12 @@ def _kinds(manifest: Manifest, new: Side, request: Request) -> list[Suspect]:
     if dict(manifest.sdk) != now["sdk"]:
         before = _sdk_words(manifest)
         found.append(Suspect("sdk", f"{before} -> {new.sdk}", "changed"))
-    old_format, new_format = manifest.inputs.get("clang-format"), now["inputs"].get("clang-format")
+    release = _lost_wheel(manifest, new)
+    if release is not None and new.wheel is not None:
+        found.append(wheel_suspect(release, new.wheel[0]))
+    old_format, new_format = formatters(manifest.inputs), formatters(now["inputs"])
     if old_format != new_format:
-        found.append(Suspect("formatter", f"clang-format {old_format} -> {new_format}", "changed"))
+        found.append(formatter_suspect(old_format, new_format))
     if manifest.inputs.get("licence") != now["inputs"].get("licence"):
         found.append(Suspect("licence", "the licence header", "changed"))
     if not found:
@@ -228,12 +254,18 @@ def _recorded(scope: Scope, request: Request, manifest: Manifest, new: Side, fol
         old = replace(old, licence=None)
     if is_simulated(request.sdk) and manifest.sdk.get("simulated") and manifest.sdk.get("version"):
         old = replace(old, sdk=(f"sim:{manifest.sdk['version']}",))
+    release = _lost_wheel(manifest, new)
+    if release is not None:
+        wheel = _wheel_of(request, release)
+        if wheel is None:
+            return None  # no other input makes these files with another wheel: they name its release
+        old = replace(old, torch=wheel)
     if old != request:
         side = attempt(old)
         if isinstance(side, Side) and _makes(side, manifest):
             return _Recorded(Job(old), side)
     for then in _history(scope, request, old, folder):
-        again = then.requests.get(request.vendor)
+        again = then.requests.get(request.tree)
         if again is None:
             continue
         job = Job(again, then.data)

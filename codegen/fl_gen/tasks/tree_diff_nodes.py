@@ -15,6 +15,8 @@ from fl_gen.schema.nodes import Node, Scalar, Sequence, plain_data
 
 _CUT = 160  # characters of a node's text
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+# Maps of entries with names; the last three are those of the files for PyTorch.
+_HOLDERS = ("bindings", "operations", "types", "helpers", "kernels", "statuses", "features", "categories", "ops")
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def _change(file: str, path: Path, word: str, old: Node | None, new: Node | None
 
 def _subject(path: Path) -> str:
     """`AddForward` of `AddForward.params[1]`, `memory.alloc` of `bindings.memory.alloc[0].expr`."""
-    if path[:1] in (("bindings",), ("operations",), ("types",), ("helpers",), ("kernels",), ("statuses",)):
+    if path[:1] and path[0] in _HOLDERS:
         return path[1] if len(path) > 1 else ""
     if path[:1] == ("classes",) and len(path) > 3 and path[2] == "methods":
         return f"{path[1]}.{path[3]}"
@@ -160,6 +162,8 @@ def _subject(path: Path) -> str:
 def _joined(path: Path) -> str:
     text = ""
     for part in path:
+        if "::" in part:  # an operator of PyTorch's, whose name has dots of its own
+            part = f"[{part}]"
         text += part if part.startswith("[") else f".{part}" if text else part
     return text
 

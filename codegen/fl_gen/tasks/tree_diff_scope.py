@@ -1,17 +1,19 @@
-"""Which vendors a diff is about: those of fl-gen.yaml, else those on the disk, else those that were named."""
+"""Which trees a diff is about: those of fl-gen.yaml, else those on the disk, else those that were named."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from fl_gen.output.manifest import load
+from fl_gen.schema.catalog import TORCH
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.tree_diff import Scope
 from fl_gen.workflow.project import above, find_project
-from fl_gen.workflow.request import Request
+from fl_gen.workflow.request import Request, tree_of
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,15 @@ def scope_of(options: Options) -> Scope:
             )
         if not options.upgrade:
             project.require_version()
-        if project.project.framework == "torch":
-            _refuse_torch(f"fl-gen regen --dry-run{project.option}")
         return Scope(project.requests(options.vendors, options.cache), options.vendors, project.path)
-    names = options.vendors or _on_disk(options.tree)
+    there = _on_disk(options.tree)
+    names = tuple(_folder(name, there) for name in options.vendors) or there
     if not names:
         raise FlGenError(
             f"there is neither fl-gen.yaml nor anything generated in {shown(options.tree) or '.'}\n"
             f"  = {above()}name the vendors, as fl-gen diff mlu --sdk sim, or write fl-gen.yaml with fl-gen init"
         )
     return Scope(tuple(_request(options, name) for name in dict.fromkeys(names)), options.vendors)
-
-
-def _refuse_torch(command: str) -> NoReturn:
-    raise FlGenError(
-        "fl-gen diff compares trees for InfiniTrain, and this one is for PyTorch\n"
-        f"  = {command} lists the files that would change; generate, and git diff shows the lines"
-    )
 
 
 def _on_disk(tree: Path) -> tuple[str, ...]:
@@ -74,22 +68,27 @@ def _on_disk(tree: Path) -> tuple[str, ...]:
     return tuple(one.name for one in folders if not one.is_symlink() and (one / "manifest.json").is_file())
 
 
+def _folder(name: str, there: Sequence[str]) -> str:
+    """The folder that a person means: of that name, or the package for PyTorch if that is all the vendor has."""
+    package = tree_of(name, TORCH)
+    return package if name not in there and package in there else name
+
+
 def _request(options: Options, name: str) -> Request:
-    """What `fl-gen backend` would be asked; what it does not say comes from the manifest that is there."""
-    sdk, framework, formatted = options.sdk, "infinitrain", options.formatted
+    """What `fl-gen backend` would be asked for the folder `name`; what it does not say comes from its manifest."""
+    sdk, vendor, framework, formatted = options.sdk, name, "infinitrain", options.formatted
     try:
         manifest: Any = load(options.tree / "generated" / name) if "/" not in name and name not in ("", "..") else None
     except FlGenError:
         manifest = None  # told when it is compared
+    if manifest is not None and tree_of(manifest.vendor, manifest.framework) == name:
+        vendor, framework = manifest.vendor, manifest.framework
     if manifest is not None:
-        framework = manifest.framework
-        if framework == "torch":
-            _refuse_torch(f"fl-gen backend {manifest.vendor} --framework torch --dry-run")
         formatted = formatted and manifest.inputs.get("clang-format") != "none"
         if not sdk and manifest.sdk.get("simulated"):
             sdk = ("sim",)
     return Request(
-        vendor=name,
+        vendor=vendor,
         framework=framework,
         sdk=sdk,
         output=options.tree,

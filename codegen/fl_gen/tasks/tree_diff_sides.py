@@ -18,12 +18,14 @@ from fl_gen.output.manifest import MANIFEST_NAME
 from fl_gen.schema.catalog import Catalog
 from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.paths import shown
+from fl_gen.sdk.identity import text_digest
 from fl_gen.tasks.sdk_targets import interrupts_held
 from fl_gen.workflow.generate import prepare, template_roots
 from fl_gen.workflow.request import Request, is_simulated
 
 if TYPE_CHECKING:
     from fl_gen.render.source_map import SourceMap
+    from fl_gen.render.torch_view import TorchView
     from fl_gen.resolve.model import Backend
 
 Fact = tuple[str, str]  # (sort, name), such as ("kernel", "AddForward")
@@ -35,7 +37,9 @@ _USES = re.compile(r"{%-?\s*(?:extends|include|import|from)\s+[\"']([^\"']+)[\"'
 class Side:
     """`schemas` and `templates` map paths below their folders to contents; `sources` are (template, nodes) by file.
 
-    `facts` says what the model has under a name: a kernel's or method's exact signature, the call of an operation.
+    `vendor` is what its folder is called. `facts` says what the model has under a name: a kernel's or method's exact
+    signature, the call of an operation. `wheel` is the release of PyTorch that the tree is for, with a digest of its
+    operators, None for another framework.
     """
 
     vendor: str
@@ -46,11 +50,17 @@ class Side:
     templates: Mapping[str, bytes]
     sdk: str
     sdk_digest: str
-    formatter: str
+    formatter: Mapping[str, str]
     licence: str | None
     native: tuple[tuple[str, str], ...]  # hand-written kernels: op and file
     record: str  # the text of the manifest
+    wheel: tuple[str, str] | None = None
     places: Mapping[str, str] = field(default_factory=dict)  # where a schema or template is, if that is below here
+
+    @property
+    def about(self) -> str:
+        """What it was made for, in words."""
+        return self.sdk if self.wheel is None else f"{self.sdk}, PyTorch {self.wheel[0]}"
 
 
 @dataclass(frozen=True)
@@ -69,22 +79,35 @@ def make_side(request: Request) -> Side:
     """Render one vendor in this process, with fl-gen's own data. Raises FlGenError."""
     prepared = prepare(request)
     backend = prepared.resolved.backend
+    torch = prepared.torch.view if prepared.torch is not None else None
     schemas, templates = _schemas(request), _templates(request)
     return Side(
-        vendor=request.vendor,
+        vendor=request.tree,
         files={path: text for path, text in prepared.files.items() if path != MANIFEST_NAME},
         sources={path: (record.template, record.nodes) for path, record in prepared.manifest.files.items()},
-        facts=facts_of(backend),
+        facts=facts_of(backend) if torch is None else torch_facts(backend, torch),
         schemas={name: _content(path) for name, path in schemas.items()},
         templates={name: _content(path) for name, path in templates.items()},
         sdk=prepared.resolved.sdk.title,
         sdk_digest=backend.sdk.digest,
-        formatter=prepared.manifest.inputs.get("clang-format", "none"),
+        formatter=formatters(prepared.manifest.inputs),
         licence=request.licence,
-        native=tuple((one.name, one.native.file) for one in backend.ops if one.native is not None),
+        native=_native(backend) if torch is None else tuple((o.name, o.kernel.source) for o in torch.ops if o.kernel),
         record=prepared.files[MANIFEST_NAME],
+        wheel=None if torch is None else (torch.version, wheel_digest(torch)),
         places={name: place for name, path in {**schemas, **templates}.items() if (place := _below_here(path))},
     )
+
+
+def _native(backend: Backend) -> tuple[tuple[str, str], ...]:
+    return tuple((one.name, one.native.file) for one in backend.ops if one.native is not None)
+
+
+def formatters(inputs: Mapping[str, str]) -> dict[str, str]:
+    """What formatted a tree, with its version, from the inputs that its manifest records."""
+    return {
+        name: inputs.get(name, "none") for name in ("clang-format", "black") if name == "clang-format" or name in inputs
+    }
 
 
 def _content(path: Path) -> bytes:
@@ -109,6 +132,29 @@ def facts_of(backend: Backend) -> dict[Fact, str]:
             inside = ", ".join(one.type for one in method.params)
             tail = " const" if method.const else ""
             facts["method", f"{cls.name}.{method.name.snake}"] = f"{method.returns} {method.cpp}({inside}){tail}"
+    return {**facts, **_sdk_facts(backend)}
+
+
+def torch_facts(backend: Backend, torch: TorchView) -> dict[Fact, str]:
+    """The same of a package for PyTorch: its operators, where each comes from, and the features of the wheel."""
+    facts: dict[Fact, str] = {}
+    for op in torch.ops:
+        facts["operator", op.name] = op.op.schema
+        by_name = ", registered by name" if op.boxed else ""
+        facts["strategy", op.name] = f"{op.kind} ({op.operation})" if op.operation else f"{op.kind}{by_name}"
+        facts["dtypes", op.name] = ", ".join(op.dtypes)
+    for name, has in torch.features.items():
+        facts["feature", name] = "there" if has else "lacking"
+    return {**facts, **_sdk_facts(backend)}
+
+
+def wheel_digest(torch: TorchView) -> str:
+    """A digest of the operators of a wheel."""
+    return text_digest(repr((torch.version, [op.op for op in torch.ops])))
+
+
+def _sdk_facts(backend: Backend) -> dict[Fact, str]:
+    facts: dict[Fact, str] = {}
     for name, choice in backend.choices.items():
         if choice.candidate is not None:
             facts["call", name] = " ".join(choice.candidate.code.value.split())

@@ -62,6 +62,8 @@ def _variants(inputs: Inputs, jobs: tuple[Job, Job], folder: Path) -> dict[Cause
             )
         elif kind == "sdk":
             wanted[kind] = Job(replace(old.request, sdk=new.request.sdk), old.data)
+        elif kind == "wheel":
+            wanted[kind] = Job(replace(old.request, torch=new.request.torch), old.data)
         elif kind == "formatter":
             wanted[kind] = Job(replace(old.request, formatted=new.request.formatted), old.data)
         elif kind == "licence":

@@ -9,7 +9,10 @@ from fl_gen.schema.frozen import frozen
 # edited: a person changed the file, and a regenerate would lose that. conflict: a file that fl-gen never wrote stands
 # where one is to be made. kept: a person's version that stays.
 Status = Literal["created", "removed", "changed", "edited", "conflict", "kept"]
-CauseKind = Literal["node", "template", "sdk", "formatter", "licence", "generator", "native", "hand-edit", "unknown"]
+# wheel: another release of PyTorch.
+CauseKind = Literal[
+    "node", "template", "sdk", "wheel", "formatter", "licence", "generator", "native", "hand-edit", "unknown"
+]
 # exact: shown by rendering, or the only thing that changed. likely: the best of several by what its text and the hunk
 # have in common. one-of: one of several changes, and nothing tells them apart.
 Certainty = Literal["exact", "likely", "one-of"]
@@ -27,6 +30,9 @@ Effect = Literal[
     "dtypes changed",
     "type changed",
     "constant changed",
+    "operator added",
+    "operator removed",
+    "feature changed",
     "file added",
     "file removed",
     "text only",
