@@ -57,7 +57,7 @@ def test_the_second_time_nothing_heavy_is_imported(root: Path, cache: Path, tmp_
     ]
     texts = [output.rpartition("heavy")[0] for output in outputs]
     assert texts[0] == texts[1]
-    assert "56 of " in texts[0]
+    assert "57 of " in texts[0]
     assert "'yaml'" in outputs[0]
     assert outputs[1].endswith("heavy [] 0\n")
 
