@@ -140,7 +140,7 @@ def test_a_variable_that_names_another_sdk_is_seen(
         lambda text: "",
         lambda text: text[: len(text) // 2],
         lambda text: "[" * 100000,
-        lambda text: text.replace("56 of", "99 of"),
+        lambda text: text.replace("57 of", "99 of"),
         lambda text: json.dumps({"check": 1, "answer": None}),
         lambda text: "\udcff",
     ],
