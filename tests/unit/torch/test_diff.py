@@ -29,6 +29,7 @@ from .conftest import MakeWheel
 OPS = "frameworks/torch/ops/torch.yaml"
 FEATURES = "frameworks/torch/features.yaml"
 MM = "  aten::mm:\n    strategy: library\n    operation: library.gemm\n    dtypes: [float32, float16, bfloat16]\n"
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.xdist_group("torch")  # which reads the wheel once
 
 
@@ -59,7 +60,7 @@ def run(wheel: Wheel, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def project(run: Run, tmp_path: Path) -> Path:
     """A repository for maca, which has a library of products, with schemas of its own; committed, nothing generated."""
-    for name in (OPS, FEATURES, "vendors/maca/vendor.yaml"):
+    for name in (OPS, FEATURES):
         target = tmp_path / "schemas" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((data_dir() / "schemas" / name).read_bytes())
@@ -115,24 +116,21 @@ def effects(cause: dict[str, Any]) -> list[tuple[str, str]]:
 def test_a_revision_by_cause(project: Path, run: Run) -> None:
     change(project / "schemas" / OPS, MM, MM.replace(", float16, bfloat16", ""))
     change(project / "schemas" / OPS, "rtol: 1.0e-4, atol: 1.0e-4", "rtol: 1.0e-3, atol: 1.0e-4")
-    change(project / "schemas" / "vendors" / "maca" / "vendor.yaml", "mcMalloc(ptr, size)", "mcMalloc(ptr, size + 0)")
     change(project / "schemas" / FEATURES, "One configuration for the", "A configuration for the")
     change(project / "templates" / "torch" / "notes.txt.j2", "notes", "remarks")
     diff = told(run, "--base", "HEAD")
     assert [side["name"] for side in diff["vendors"]] == ["torch_maca"]
     assert [(one["kind"], one["title"]) for one in diff["causes"]] == [
         ("node", "ops/torch.yaml: ops[aten::mm].dtypes"),
-        ("node", "vendors/maca/vendor.yaml: bindings.memory.alloc[0]"),
         ("node", "ops/torch.yaml: categories.matrix_products.tolerance.float32.rtol"),
         ("template", "notes.txt.j2"),
         ("node", "features.yaml: features.allocator_config.doc"),  # last: it changes no line
     ]
-    mm, alloc, rtol, notes, doc = diff["causes"]
+    mm, rtol, notes, doc = diff["causes"]
     (meaning,) = mm["meanings"]
     assert (meaning["effect"], meaning["subject"]) == ("dtypes changed", "aten::mm")
     assert (meaning["old"], meaning["new"]) == ("float32, float16, bfloat16", "float32")
     assert mm["place"].startswith("schemas/frameworks/torch/ops/torch.yaml:")
-    assert effects(alloc) == [("call replaced", "memory.alloc")]
     assert effects(rtol) == effects(notes) == [("text only", "")]
     assert (doc["folds"], doc["meanings"]) == ([], [])
     # Every hunk has the causes that it is about, and is sure of them.
@@ -140,11 +138,11 @@ def test_a_revision_by_cause(project: Path, run: Run) -> None:
     for file in diff["files"]:
         for hunk in file["hunks"]:
             text = " ".join(row["text"] for row in hunk["rows"] if None in (row["old"], row["new"]))
-            about = {"Half": 0, '("float32", )': 0, "mcMalloc": 1, "(0.001, ": 2, "remarks": 3}
+            about = {"Half": 0, '("float32", )': 0, "(0.001, ": 1, "remarks": 2}
             wanted = sorted({number for word, number in about.items() if word in text})
             assert (hunk["causes"], hunk["certainty"]) == (wanted, "exact"), (file["path"], text)
             seen.add(tuple(wanted))
-    assert seen == {(0,), (1,), (2,), (0, 2), (3,)}
+    assert seen == {(0,), (1,), (0, 1), (2,)}
 
 
 def test_the_disk_a_hand_edit_and_a_kernel(project: Path, run: Run) -> None:
@@ -227,8 +225,27 @@ def test_trees_of_both_frameworks(run: Run, tmp_path: Path) -> None:
         ("mlu", "CMakeLists.txt", "edited"),
         ("torch_mlu", "CMakeLists.txt", "edited"),
     ]
-    assert [side["name"] for side in told(run, "torch_mlu")["vendors"]] == ["torch_mlu"]
-    assert [side["name"] for side in told(run, "mlu")["vendors"]] == ["mlu"]
+
+
+@pytest.mark.parametrize(
+    ("there", "named", "trees"),
+    [
+        (("mlu", "torch_mlu"), ("mlu",), ["mlu"]),
+        (("mlu", "torch_mlu"), ("torch_mlu",), ["torch_mlu"]),
+        (("torch_mlu",), ("mlu",), ["torch_mlu"]),  # all that the vendor has
+        (("torch_mlu",), ("maca",), ["maca"]),
+        (("maca", "torch_mlu"), (), ["maca", "torch_mlu"]),
+    ],
+)
+def test_the_trees_that_are_meant(
+    tmp_path: Path, there: tuple[str, ...], named: tuple[str, ...], trees: list[str]
+) -> None:
+    for name in there:
+        manifest = json.loads((ROOT / "generated" / name / "manifest.json").read_text(encoding="utf-8"))
+        (tmp_path / "generated" / name).mkdir(parents=True)
+        (tmp_path / "generated" / name / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    scope = scope_of(Options(named, (), (), (), tmp_path, True, None, None))
+    assert [request.tree for request in scope.requests] == trees
 
 
 def test_without_pytorch_it_says_so(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
