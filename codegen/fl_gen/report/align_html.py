@@ -120,7 +120,4 @@ def _losses(found: Alignment) -> Iterable[Sequence[str | Html]]:
 
 
 def _notes(found: Alignment) -> list[Html]:
-    notes = [f"not compared: {name}: {why}" for name, why in found.uncompared_ops]
-    if found.random_ops:
-        notes.append(f"not compared one by one, as they draw random numbers: {', '.join(found.random_ops)}")
-    return [el("p", note, class_="soft") for note in notes]
+    return [el("p", note, class_="soft") for note in words.notes(found)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fl_gen.report import align_words as words
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import one_line
 from fl_gen.tasks.align_values import Alignment, NamedCheck
 
 _LIST = 10  # things of a kind that are listed
@@ -36,12 +36,10 @@ def align_text(found: Alignment, everything: bool = False) -> str:
         lines += [f"  {layer.layer} ({layer.kind})  {words.layer(layer)}" for layer in found.layers]
         lines += ["", "ops, the worst call of each"]
         lines += [f"  {check.op}  {words.errors(check.result)}" for check in found.ops]
-    if found.random_ops:
-        lines += ["", f"not compared one by one, as they draw random numbers: {', '.join(found.random_ops)}"]
-    for name, why in found.uncompared_ops:
-        lines.append(f"not compared: {name}: {why}")
+    notes = words.notes(found)
+    lines += ["", *notes] if notes else []
     lines += ["", words.verdict(found)]
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(one_line(line) for line in lines)
 
 
 def _named(title: str, checks: tuple[NamedCheck, ...], everything: bool) -> list[str]:

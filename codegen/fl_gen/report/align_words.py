@@ -53,11 +53,26 @@ def op(check: OpCheck) -> str:
     return f"{check.op}{place}, {check.phase}, call {check.call}, on {', '.join(check.inputs) or 'nothing'}"
 
 
+def notes(found: Alignment) -> list[str]:
+    """What lessens what the report says."""
+    lines = [f"not compared: {name}: {why}" for name, why in found.uncompared_ops]
+    if found.random_ops:
+        lines.insert(0, f"not compared one by one, as they draw random numbers: {', '.join(found.random_ops)}")
+    if found.lost_layers:
+        first = found.lost_layers[0]
+        lines.append(
+            f"the CPU itself has NaN or Inf in {len(found.lost_layers)} of {len(found.layers)} layer calls, first in "
+            f"{first.layer} ({first.kind}): equal or not, these say little"
+        )
+    return lines
+
+
 def verdict(found: Alignment) -> str:
     """One line: the first thing that leaves its tolerance, or that nothing does."""
     if found.aligned:
         bitwise = all(result.max_abs == 0.0 for layer in found.layers for result in layer.results)
-        exact = "; every layer is equal bit for bit" if bitwise and found.layers else ""
+        exact = "; every layer is equal bit for bit" if bitwise and found.layers and not found.lost_layers else ""
+        exact += f"; {len(found.lost_layers)} of the layer calls hold NaN or Inf" if found.lost_layers else ""
         return f"aligned: {len(found.layers)} layer calls, {found.op_calls} op calls, {found.steps} steps{exact}"
     parts = []
     if found.first_op is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fl_gen.report.coverage_words import seconds, size
-from fl_gen.schema.errors import printable
+from fl_gen.schema.errors import one_line
 from fl_gen.tasks.bench_values import BenchReport, Timing
 from fl_gen.tasks.codec import json_schema, to_json
 
@@ -22,6 +22,7 @@ def bench_text(report: BenchReport) -> str:
         rows.append((f"{one.model} {one.mode}", *_timing(one.device), slowdown))
         if one.cpu is not None:
             rows.append(("", *_timing(one.cpu), ""))
+    rows = [tuple(one_line(text) for text in row) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [f"{report.vendor}, PyTorch {report.torch}, {report.threads} thread(s)"]
     for row in rows:
@@ -39,7 +40,7 @@ def bench_text(report: BenchReport) -> str:
             f"up to {change.limit:.2f} is noise: {verdict}"
         )
     lines += [f"  {name}: not measured now" for name in report.missing]
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(one_line(line) for line in lines)
 
 
 def _timing(timing: Timing) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fl_gen.schema.paths import shown
 from fl_gen.tasks.align_values import Alignment, LayerCheck, NamedCheck, OpCheck, TensorCheck
 from fl_gen.tasks.codec import from_json
-from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program
+from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program, spoilt
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def align(options: AlignOptions) -> Alignment:
     told = run_program(find_python(options.python), "align", task, options.seconds)
     try:
         return _alignment(options, told)
-    except (ValueError, KeyError) as error:
-        raise TorchRunError(f"the comparison says what fl-gen does not understand: {error}") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise spoilt(shown(options.model)) from None
 
 
 def tolerances(vendor: str, schema_dirs: Sequence[Path]) -> dict[str, Any]:

@@ -107,6 +107,11 @@ class Alignment:
         return tuple(one for one in self.state if not one.result.equal)
 
     @property
+    def lost_layers(self) -> tuple[LayerCheck, ...]:
+        """Layers whose output the CPU has NaN or infinities in: equal or not, little is said by it."""
+        return tuple(one for one in self.layers if any(result.nan[1] or result.inf[1] for result in one.results))
+
+    @property
     def aligned(self) -> bool:
         """Whether everything that was compared is within its tolerance."""
         wrong = (self.first_layer, self.first_op, *self.wrong_gradients, *self.wrong_state, *self.missing_gradients)

@@ -15,11 +15,12 @@ from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.bench_values import BenchReport, Comparison, Measured, Timing
 from fl_gen.tasks.codec import from_json
 from fl_gen.tasks.coverage_read import RecordError, load_json
-from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program
+from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program, spoilt
 
 SHIPPED = ("resnet", "bert", "gpt")
 _MEMORY = 0.02  # a device's memory does not depend on noise; this much may come from another allocator's rounding
 _SIGMA = 3.0  # times the noise of both sides that a difference must exceed
+_MOST_NOISE = 0.9  # what noise may excuse at most: twice the time is never noise, however restless the machine was
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,16 @@ def _measure(options: BenchOptions, python: str, name: str, task: dict[str, Any]
             found[device].append(
                 run_program(python, "bench", {**task, "device": device, "import": package}, options.seconds)
             )
-    timings = {device: _timing(device, rounds) for device, rounds in found.items()}
+    try:
+        timings = {device: _timing(device, rounds) for device, rounds in found.items()}
+        version = str(found[options.vendor][0]["torch"])
+    except (ValueError, KeyError, TypeError, OverflowError):
+        raise spoilt(name) from None
     mode: Literal["train", "infer"] = "train" if options.train else "infer"
     cpu = timings.get("cpu") if options.vendor != "cpu" else None
     return (
         Measured(name, mode, timings[options.vendor], cpu),
-        str(found[options.vendor][0]["torch"]),
+        version,
     )
 
 
@@ -131,6 +136,14 @@ def _baseline(options: BenchOptions) -> BenchReport:
         raise RecordError(
             f"{shown(path)}: {error}\n  = --baseline takes what fl-gen bench --format json wrote"
         ) from None
+    for one in before.models:
+        for timing in (one.device, *([one.cpu] if one.cpu is not None else [])):
+            if timing.median <= 0 or timing.noise < 0 or (timing.device_bytes or 0) < 0:
+                raise RecordError(
+                    f"{shown(path)}: {quote(one.model)} on {quote(timing.device)}: a time of {timing.median:g} s "
+                    f"with a noise of {timing.noise:g} was never measured\n"
+                    "  = give the file as fl-gen bench wrote it"
+                )
     if before.vendor != options.vendor:
         raise RecordError(
             f"{shown(path)}: it was measured on {quote(before.vendor)}, not on {quote(options.vendor)}\n"
@@ -161,7 +174,7 @@ def _of_one(old: Measured, new: Measured, threshold: float) -> list[Comparison]:
         ratio = new.slowdown / old.slowdown
     else:
         what, ratio = "time", new.device.median / old.device.median
-    found = [Comparison(new.model, new.mode, what, ratio, 1 + max(threshold, _SIGMA * max(noise)))]
+    found = [Comparison(new.model, new.mode, what, ratio, 1 + max(threshold, min(_MOST_NOISE, _SIGMA * max(noise))))]
     if old.device.device_bytes and new.device.device_bytes is not None:
         grown = new.device.device_bytes / old.device.device_bytes
         found.append(Comparison(new.model, new.mode, "device memory", grown, 1 + _MEMORY))

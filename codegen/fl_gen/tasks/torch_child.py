@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fl_gen.schema.errors import FlGenError, printable
+from fl_gen.schema.errors import FlGenError, one_line
 from fl_gen.schema.paths import shown
 
+_TAIL = 16 << 10  # bytes of what a program says on its error stream that are kept
+_RESULT = 256 << 20  # bytes of a result; a layer call takes some hundred
 _PROGRAMS = Path(__file__).parent / "torch_runs"
 # The programs are a package of their own there: nothing of fl-gen comes into the module path of the user's program.
 _START = """
-import importlib.util, json, sys
+import faulthandler, importlib.util, json, sys
+faulthandler.enable()
 folder, program, task, result = sys.argv[1:5]
 start = folder + "/__init__.py"
 spec = importlib.util.spec_from_file_location("fl_gen_torch_runs", start, submodule_search_locations=[folder])
@@ -68,29 +75,88 @@ def run_program(python: str, program: str, task: Mapping[str, Any], seconds: flo
         (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
         result = folder / "result.json"
         command = [python, "-c", _START, str(_PROGRAMS), program, str(folder / "task.json"), str(result)]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
-        except subprocess.TimeoutExpired:
-            raise TorchRunError(
-                f"{python}: no end within {seconds:g} s\n  = give it more time with --timeout, or a smaller model"
-            ) from None
-        except OSError as error:
-            raise TorchRunError(f"{python}: {error.strerror or error}\n  = name a Python with --python") from None
-        if done.returncode != 0 or not result.is_file():
-            raise TorchRunError(_crash(python, program, done.returncode, done.stderr.decode("utf-8", "replace")))
-        told: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        code, errors = _run(command, seconds)
+        told = _result(result) if code == 0 else None
+        if told is None:
+            raise TorchRunError(_crash(python, str(task.get("model") or ""), code, errors))
     if "error" in told:
         raise TorchRunError(str(told["error"]))
     return told
 
 
-def _crash(python: str, program: str, code: int, errors: str) -> str:
+def _run(command: list[str], seconds: float) -> tuple[int, str]:
+    """The exit code of `command`, and the end of what it says on its error stream.
+
+    It gets a session of its own, all of which is ended afterwards: a model may start processes that live on.
+    """
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise TorchRunError(f"{command[0]}: {error.strerror or error}\n  = name a Python with --python") from None
+    tail = bytearray()
+
+    def read() -> None:
+        assert child.stderr is not None
+        with child.stderr as stream:
+            while part := os.read(stream.fileno(), _TAIL):
+                tail.extend(part)
+                del tail[:-_TAIL]
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        code = child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        raise TorchRunError(
+            f"{command[0]}: no end within {seconds:g} s\n  = give it more time with --timeout, or a smaller model"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        reader.join(1.0)  # what left the session may hold the stream open
+    return code, bytes(tail).decode("utf-8", "replace")
+
+
+def _result(path: Path) -> dict[str, Any] | None:
+    """What a program wrote, None when there is none or it is spoilt: the model runs in the same process."""
+    try:
+        if path.stat().st_size > _RESULT:
+            return None
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("error", ""), str) else None
+
+
+def spoilt(model: str) -> TorchRunError:
+    """For a result that has not the form that the program gives it."""
+    return TorchRunError(
+        f"{model}: the result of the run was spoilt\n  = the model, or a library of it, writes into files of others"
+    )
+
+
+def _crash(python: str, model: str, code: int, errors: str) -> str:
     if "No module named 'torch'" in errors:
         return f"{shown(python)}: this Python has no PyTorch\n  = name one that has it with --python"
-    end = f"died of signal {-code}" if code < 0 else f"ended with exit code {code}"
-    tail = "\n".join(f"  {printable(line)}" for line in errors.rstrip().splitlines()[-12:])
+    who = shown(model) if model else shown(python)
+    if code < 0:
+        # The innermost frame of the user's file in what faulthandler prints.
+        frame = re.search(rf'File "{re.escape(model)}", line (\d+) in (\w+)', errors) if model else None
+        place = f":{frame.group(1)}: in {frame.group(2)}()" if frame is not None else ""
+        name = signal.Signals(-code).name if -code in {int(one) for one in signal.Signals} else f"signal {-code}"
+        return (
+            f"{who}{place}: the process died of {name}\n  = run it alone on the device: what crashes here crashes there"
+        )
+    words = next((line for line in reversed(errors.splitlines()) if line.strip() and not line.startswith(" ")), "")
+    said = f": {one_line(words[:300])}" if words else ""
     return (
-        f"{shown(python)}: {program} {end}"
-        + (f"; its last words:\n{tail}" if tail else "")
-        + ("\n  = run the model alone on the device first: what crashes here crashes there")
+        f"{who}: the process ended with exit code {code} and no result{said}\n"
+        "  = leave out what ends a process (os._exit) or writes into files of others, and run it alone"
     )

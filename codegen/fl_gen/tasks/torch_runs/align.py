@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import copy
 import importlib
+import itertools
+import sys
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,65 +19,36 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from .compare import TOLERANCES, compare, finite
-from .model_file import ModelFile, ModelFileError, moved, tensors_of
+from .model_file import ModelFile, ModelFileError, moved, seed_all, tensors_of
+from .told import place, words
 from .tolerances import Tolerances
+from .watch import Recorder
 
 _SLACK = 16.0  # errors of many ops add up in a layer; its tolerance is this many times that of one op
+_FRAMES = 20_000  # of nested calls: modules within modules take several each
 
 
-class Recorder:
-    """The outputs of each module call of one run, in order, and the module that runs now."""
+@dataclass
+class Stage:
+    """What is being done, for the message if it fails."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.outputs: list[tuple[str, str, list[torch.Tensor]]] = []
-        self.stack: list[str] = []
-        self._handles: list[Any] = []
-        for name, module in model.named_modules():
-            shown = name or "(model)"
-            kind = type(module).__name__
-            self._handles.append(module.register_forward_pre_hook(self._enter(shown)))
-            self._handles.append(module.register_forward_hook(self._leave(shown, kind), always_call=False))
-            if not list(module.children()) and any(True for _ in module.parameters()):
-                self._handles.append(module.register_full_backward_pre_hook(self._backward_enter(shown)))
-                self._handles.append(module.register_full_backward_hook(self._backward_leave()))
+    side: str = "cpu"
+    doing: str = ""
+    recorder: Recorder | None = None
 
-    def close(self) -> None:
-        for handle in self._handles:
-            handle.remove()
+    def text(self, error: BaseException) -> str:
+        """`on mlu, backward of step 1, in head`."""
+        layer = self.recorder.layer_of(error) if self.recorder is not None else ""
+        return ", ".join([f"on {self.side}", self.doing, *([f"in {layer}"] if layer else [])])
 
-    @property
-    def layer(self) -> str:
-        return self.stack[-1] if self.stack else ""
+    def hint(self) -> str:
+        """What to do about it."""
+        if self.side == "cpu":
+            return "the model fails on the CPU, before the device is asked: mend it first"
+        return "the CPU runs it: the device lacks something, or the model names a device of its own"
 
-    def _enter(self, name: str) -> Any:
-        def hook(module: torch.nn.Module, args: Any) -> None:
-            self.stack.append(name)
 
-        return hook
-
-    def _leave(self, name: str, kind: str) -> Any:
-        def hook(module: torch.nn.Module, args: Any, output: Any) -> None:
-            if self.stack:
-                self.stack.pop()
-            # A copy: a later op may write into the output. The recorder's own copies are not ops of the model.
-            with torch.utils._python_dispatch._disable_current_modes():
-                kept = [tensor.detach().cpu().clone() for tensor in tensors_of(output)]
-            self.outputs.append((name, kind, kept))
-
-        return hook
-
-    def _backward_enter(self, name: str) -> Any:
-        def hook(module: torch.nn.Module, gradient: Any) -> None:
-            self.stack.append(name)
-
-        return hook
-
-    def _backward_leave(self) -> Any:
-        def hook(module: torch.nn.Module, inputs: Any, outputs: Any) -> None:
-            if self.stack:
-                self.stack.pop()
-
-        return hook
+_stage = Stage()
 
 
 class OpComparer(TorchDispatchMode):
@@ -147,13 +121,28 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     torch.backends.cuda.enable_flash_sdp(False)  # the CPU's flash kernel rounds differently from the composite
     user = ModelFile(task["model"])
     host_model = user.build(seed)
-    device_model = copy.deepcopy(host_model).to(device)
+    if isinstance(host_model, torch.jit.ScriptModule):
+        raise ModelFileError(
+            f"{user.place('build')}: build() gives a ScriptModule, whose layers cannot be watched\n"
+            "  = return the module as it is before torch.jit.script or torch.jit.trace"
+        )
+    twin = _twin(user, host_model, seed)
     args, kwargs = user.inputs(seed)
-    sides = {
-        "cpu": _train(user, host_model, args, kwargs, task, None),
-        device: _train(user, device_model, moved(args, device), moved(kwargs, device), task, device),
-    }
+    sides = {"cpu": _train(user, host_model, args, kwargs, task, None)}
+    _stage.side, _stage.doing, _stage.recorder = device, f"moving model and inputs to {device}", None
+    device_model = twin.to(device)
+    sides[device] = _train(user, device_model, moved(args, device), moved(kwargs, device), task, device)
     return _told(sides["cpu"], sides[device], task)
+
+
+def _twin(user: ModelFile, model: torch.nn.Module, seed: int) -> torch.nn.Module:
+    """Another module with the same weights. One that holds what cannot be copied (a lock, a file) is built again."""
+    try:
+        return copy.deepcopy(model)
+    except Exception:
+        twin = user.build(seed)
+        twin.load_state_dict(model.state_dict())
+        return twin
 
 
 def _train(
@@ -161,6 +150,7 @@ def _train(
 ) -> Any:
     """One side: the layers of the first step, its gradients, all losses, and the parameters at the end."""
     recorder = Recorder(model)
+    _stage.recorder = recorder
     comparer = (
         OpComparer(device, recorder, Tolerances(task["tolerances"])) if device is not None and task["ops"] else None
     )
@@ -168,7 +158,8 @@ def _train(
     optimizer = None if task["forward_only"] else user.optimizer(model.parameters())
     model.train(not task["eval"])
     for step in range(1 if task["forward_only"] else task["steps"]):
-        torch.manual_seed(task["seed"] + step)
+        seed_all(task["seed"] + step)
+        _stage.doing = f"forward of step {step + 1}"
         if comparer is not None and step == 0:
             with comparer:
                 _step(user, model, args, kwargs, optimizer, side, comparer)
@@ -182,6 +173,7 @@ def _train(
                     name: p.grad.detach().cpu().clone() for name, p in model.named_parameters() if p.grad is not None
                 }
         if optimizer is not None:
+            _stage.doing = f"optimizer of step {step + 1}"
             optimizer.step()
     side["state"] = {name: value.detach().cpu() for name, value in model.state_dict().items() if torch.is_tensor(value)}
     return side
@@ -203,6 +195,7 @@ def _step(
         return
     optimizer.zero_grad()
     loss = user.loss(model(*args, **kwargs), args, kwargs)
+    _stage.doing = _stage.doing.replace("forward", "backward")
     if comparer is not None:
         comparer.phase = "backward"
     loss.backward()
@@ -211,9 +204,13 @@ def _step(
 
 def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
     layers = []
-    for (name, kind, wanted), (other, _, found) in zip(cpu["layers"], device["layers"], strict=False):
-        if name != other or len(wanted) != len(found):
-            layers.append({"layer": name, "kind": kind, "structure": f"the device ran {other}", "results": []})
+    nothing = ("", "", [])
+    for (name, kind, wanted), (other, _, found) in itertools.zip_longest(
+        cpu["layers"], device["layers"], fillvalue=nothing
+    ):
+        structure = _structure(name, other, wanted, found)
+        if structure:
+            layers.append({"layer": name or other, "kind": kind, "structure": structure, "results": []})
             break
         results = [_loosely(left, right, task) for left, right in zip(found, wanted, strict=True)]
         layers.append({"layer": name, "kind": kind, "structure": "", "results": results})
@@ -223,8 +220,10 @@ def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> 
         if name in device["gradients"]
     ]
     missing = sorted(set(cpu["gradients"]) ^ set(device["gradients"]))
+    absent = torch.empty(0)  # has another shape than what is there
     state = [
-        {"name": name, "result": _loosely(device["state"][name], value, task)} for name, value in cpu["state"].items()
+        {"name": name, "result": _loosely(device["state"].get(name, absent), value, task)}
+        for name, value in cpu["state"].items()
     ]
     comparer = device["comparer"]
     return {
@@ -242,6 +241,17 @@ def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> 
     }
 
 
+def _structure(name: str, other: str, wanted: list[Any], found: list[Any]) -> str:
+    """Why the outputs of a layer cannot be held against each other."""
+    if name != other:
+        if not name or not other:
+            return "only the device ran it" if other else "the device did not run it"
+        return f"the device ran {other}"
+    if len(wanted) != len(found):
+        return f"{len(found)} tensors on the device, {len(wanted)} on the CPU"
+    return ""
+
+
 def _loosely(found: torch.Tensor, wanted: torch.Tensor, task: dict[str, Any]) -> dict[str, Any]:
     """A comparison with the tolerance of a layer, in which the errors of many ops have added up."""
     base = TOLERANCES.get(wanted.dtype, (0.0, 0.0))
@@ -252,12 +262,14 @@ def _loosely(found: torch.Tensor, wanted: torch.Tensor, task: dict[str, Any]) ->
 
 def main(task: dict[str, Any]) -> dict[str, Any]:
     """The result of a task, or the one message that says why there is none."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FRAMES))
     try:
         return run(task)
     except ModelFileError as error:
         return {"error": str(error)}
     except ImportError as error:
         return {"error": f"{error}\n  = install the generated package into this Python, or name another with --python"}
-    except Exception as error:
+    except BaseException as error:  # of a model that calls sys.exit as well
         # An op that the device refuses is what the user wants to know, not a fault of this program.
-        return {"error": f"{task['model']}: {type(error).__name__}: {error}"}
+        where = f"{place(error, task['model'])}: {_stage.text(error)}: {words(error)}"
+        return {"error": f"{where}\n  = {_stage.hint()}"}

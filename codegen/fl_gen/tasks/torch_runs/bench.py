@@ -13,6 +13,7 @@ import torch
 from .model_file import ModelFile, ModelFileError, moved
 from .models import loss as shipped_loss
 from .models import shipped
+from .told import place, words
 
 
 class Case:
@@ -99,5 +100,7 @@ def main(task: dict[str, Any]) -> dict[str, Any]:
         return {"error": str(error)}
     except ImportError as error:
         return {"error": f"{error}\n  = install the generated package into this Python, or name another with --python"}
-    except Exception as error:
-        return {"error": f"{task['model'] or task['shipped']}: {type(error).__name__}: {error}"}
+    except BaseException as error:  # of a model that calls sys.exit as well
+        model = task["model"] or f"the model {task['shipped']}"
+        hint = "fl-gen align compares it with the CPU layer by layer"
+        return {"error": f"{place(error, model)}: on {task['device']}: {words(error)}\n  = {hint}"}

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import importlib.util
+import inspect
+import itertools
+import random
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from .told import place, syntax, words
+
+_HINTS = {
+    "build": "build() is called without arguments, and returns a torch.nn.Module on the CPU",
+    "inputs": "inputs() is called without arguments, and returns the model's arguments on the CPU",
+    "loss": "loss(output, *inputs) is called with what the model gave and its arguments",
+    "optimizer": "optimizer(parameters) is called with the list of the model's parameters",
+}
 
 
 class ModelFileError(Exception):
@@ -28,36 +42,72 @@ class ModelFile:
         sys.path.insert(0, str(Path(path).resolve().parent))
         try:
             spec.loader.exec_module(module)
-        except Exception as error:
-            raise ModelFileError(f"{_place(error, path)}: {type(error).__name__}: {error}") from None
+        except SyntaxError as error:
+            if error.filename not in (None, path):  # of a file that it imports
+                raise ModelFileError(f"{place(error, path)}: {words(error)}\n  = mend that file") from None
+            raise ModelFileError(syntax(error, path)) from None
+        except ModuleNotFoundError as error:
+            hint = f"install it into {sys.executable}, or name another Python with --python"
+            raise ModelFileError(f"{place(error, path)}: {words(error)}\n  = {hint}") from None
+        except BaseException as error:  # sys.exit() of a script is none of the Exceptions
+            hint = 'what is no definition goes behind if __name__ == "__main__"'
+            raise ModelFileError(f"{place(error, path)}: {words(error)}\n  = {hint}, or mend it") from None
+        self._module = module
         for name in ("build", "inputs"):
-            if not callable(getattr(module, name, None)):
+            function = getattr(module, name, None)
+            if not callable(function):
                 raise ModelFileError(
                     f"{path}:1:1: there is no function {name}()\n"
                     "  = define build() -> torch.nn.Module and inputs() -> a tuple or dict of arguments"
                 )
-        self._module = module
+            try:
+                inspect.signature(function).bind()
+            except TypeError as error:
+                raise ModelFileError(f"{self.place(name)}: {name}(): {error}\n  = {_HINTS[name]}") from None
+            except ValueError:  # a builtin that does not tell
+                continue
+
+    def place(self, name: str) -> str:
+        """`file:line` of one of the functions."""
+        code = getattr(getattr(self._module, name, None), "__code__", None)
+        own = code is not None and code.co_filename == self.path
+        return f"{self.path}:{code.co_firstlineno}" if own else self.path
 
     def build(self, seed: int) -> torch.nn.Module:
         """The module, on the CPU, from the same random numbers each time."""
-        torch.manual_seed(seed)
+        seed_all(seed)
         model = self._call("build")
         if not isinstance(model, torch.nn.Module):
-            raise ModelFileError(f"{self.path}: build() gives {type(model).__name__}\n  = return a torch.nn.Module")
+            raise ModelFileError(
+                f"{self.place('build')}: build() gives {type(model).__name__}\n  = return a torch.nn.Module"
+            )
+        for name, tensor in itertools.chain(model.named_parameters(), model.named_buffers()):
+            if tensor.device.type != "cpu":
+                raise ModelFileError(
+                    f"{self.place('build')}: build() puts {name} on {tensor.device}\n"
+                    "  = build on the CPU: fl-gen moves the model to the device"
+                )
         return model
 
     def inputs(self, seed: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments, on the CPU."""
-        torch.manual_seed(seed)
+        seed_all(seed)
         given = self._call("inputs")
+        for tensor in tensors_of(given):
+            if tensor.device.type != "cpu":
+                raise ModelFileError(
+                    f"{self.place('inputs')}: inputs() gives a tensor on {tensor.device}\n"
+                    "  = give tensors on the CPU: fl-gen moves them to the device"
+                )
         if isinstance(given, torch.Tensor):
             return (given,), {}
-        if isinstance(given, dict):
+        if isinstance(given, dict) and all(isinstance(key, str) for key in given):
             return (), dict(given)
         if isinstance(given, (tuple, list)):
             return tuple(given), {}
         raise ModelFileError(
-            f"{self.path}: inputs() gives {type(given).__name__}\n  = return a tensor, a tuple or a dict"
+            f"{self.place('inputs')}: inputs() gives {type(given).__name__}\n"
+            "  = return a tensor, a tuple, or a dict by the names of the model's arguments"
         )
 
     def loss(self, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
@@ -66,9 +116,20 @@ class ModelFile:
         if own is not None:
             result = self._call("loss", output, *args, **kwargs)
             if not isinstance(result, torch.Tensor) or result.numel() != 1:
-                raise ModelFileError(f"{self.path}: loss() gives no tensor of one element\n  = return a scalar tensor")
+                raise ModelFileError(
+                    f"{self.place('loss')}: loss() gives no tensor of one element\n  = return a scalar tensor"
+                )
+            if not result.requires_grad:
+                raise ModelFileError(
+                    f"{self.place('loss')}: loss() gives a tensor without a gradient\n"
+                    "  = compute it from the model's output without detach(), or use --forward-only"
+                )
             return result
-        terms = [t.float().pow(2).mean() for t in tensors_of(output) if t.is_floating_point() and t.requires_grad]
+        terms = [
+            (t.abs() if t.is_complex() else t).float().pow(2).mean()
+            for t in tensors_of(output)
+            if (t.is_floating_point() or t.is_complex()) and t.requires_grad
+        ]
         if not terms:
             raise ModelFileError(
                 f"{self.path}: no output of the model has a gradient\n"
@@ -79,41 +140,64 @@ class ModelFile:
     def optimizer(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
         """The file's own `optimizer(parameters)`, else SGD with learning rate 1e-2."""
         own = getattr(self._module, "optimizer", None)
+        parameters = list(parameters)
+        if not any(parameter.requires_grad for parameter in parameters):
+            raise ModelFileError(
+                f"{self.path}: the model has no parameters to train\n"
+                "  = use fl-gen align --forward-only, or fl-gen bench --infer"
+            )
         result = self._call("optimizer", parameters) if own is not None else torch.optim.SGD(parameters, lr=1e-2)
         if not isinstance(result, torch.optim.Optimizer):
             raise ModelFileError(
-                f"{self.path}: optimizer() gives {type(result).__name__}\n  = return a torch.optim.Optimizer"
+                f"{self.place('optimizer')}: optimizer() gives {type(result).__name__}\n"
+                "  = return a torch.optim.Optimizer"
+            )
+        if isinstance(result, torch.optim.LBFGS):
+            raise ModelFileError(
+                f"{self.place('optimizer')}: optimizer() gives LBFGS, whose step() needs a closure\n"
+                "  = return one that needs none, as SGD or AdamW"
             )
         return result
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return getattr(self._module, name)(*args, **kwargs)
-        except Exception as error:
-            raise ModelFileError(f"{_place(error, self.path)}: {name}(): {type(error).__name__}: {error}") from None
+        except BaseException as error:
+            where = place(error, self.path)
+            raise ModelFileError(f"{where}: {name}(): {words(error)}\n  = {_HINTS[name]}") from None
+
+
+def seed_all(seed: int) -> None:
+    """Begins all random numbers anew that a model may draw: PyTorch's, Python's, and NumPy's if it is in use."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
-    """Every tensor in a nest of tuples, lists and dicts, in order."""
-    leaves = torch.utils._pytree.tree_flatten(value)[0]
-    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    """Every tensor in a nest of tuples, lists, dicts and dataclasses, in order."""
+    found: list[torch.Tensor] = []
+    for leaf in torch.utils._pytree.tree_flatten(value)[0]:
+        if isinstance(leaf, torch.Tensor):
+            found.append(leaf)
+        elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            found += tensors_of([getattr(leaf, field.name, None) for field in dataclasses.fields(leaf)])
+    return found
 
 
 def moved(value: Any, device: str) -> Any:
     """`value` with every tensor on `device`."""
 
     def move(item: Any) -> Any:
-        return item.detach().to(device).requires_grad_(item.requires_grad) if isinstance(item, torch.Tensor) else item
+        if isinstance(item, torch.Tensor):
+            return item.detach().to(device).requires_grad_(item.requires_grad)
+        if dataclasses.is_dataclass(item) and not isinstance(item, type):
+            twin = copy.copy(item)
+            for field in dataclasses.fields(item):
+                object.__setattr__(twin, field.name, moved(getattr(item, field.name, None), device))
+            return twin
+        return item
 
     return torch.utils._pytree.tree_map(move, value)
-
-
-def _place(error: BaseException, path: str) -> str:
-    """`file:line` of the last frame of the user's own file."""
-    line = getattr(error, "lineno", None) or 1
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == path:
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f"{path}:{line}"
