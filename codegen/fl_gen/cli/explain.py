@@ -36,8 +36,9 @@ def explain(
     """Say what made a line of a generated file.
 
     Told are the line of the template and the macros that it went through, the schema nodes that the line says something
-    of, the vendor's binding, the declaration in the SDK's header, and what decided that the line is there. In a file
-    that was changed by hand, the lines that are yours are told apart. FILE:LINE:COLUMN asks for one place in a line,
+    of, the vendor's binding, the declaration in the SDK's header, and what decided that the line is there; for PyTorch
+    also the feature of its headers, the rule for an operator, and its entry in the wheel. In a file that was changed by
+    hand, the lines that are yours are told apart. FILE:LINE:COLUMN asks for one place in a line,
     FILE:FIRST-LAST for several lines, FILE alone for a summary.
 
     The project above the file, or else the manifest of its tree, says what it was made from; for a real SDK that is not

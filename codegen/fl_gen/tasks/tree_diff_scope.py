@@ -49,7 +49,10 @@ def scope_of(options: Options) -> Scope:
             )
         if not options.upgrade:
             project.require_version()
-        return Scope(project.requests(options.vendors, options.cache), options.vendors, project.path)
+        # A report names trees, and what it names can be asked for.
+        vendors = dict(zip(project.trees, project.project.vendors, strict=True))
+        names = tuple(vendors.get(name, name) for name in options.vendors)
+        return Scope(project.requests(names, options.cache), names, project.path)
     there = _on_disk(options.tree)
     names = tuple(_folder(name, there) for name in options.vendors) or there
     if not names:

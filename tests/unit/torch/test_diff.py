@@ -157,7 +157,7 @@ def test_the_disk_a_hand_edit_and_a_kernel(project: Path, run: Run) -> None:
     edited = project / "generated" / "torch_maca" / "torch_maca" / "plugins.py"
     edited.write_text(edited.read_text() + "# mine\n")
     assert run("kernel", "new", "maca", "aten::relu", "--framework", "torch", "--sdk", "sim", "--python").code == 0
-    diff = told(run, "maca")
+    diff = told(run, "torch_maca")  # as a report calls it, or maca
     found = causes(diff)
     assert {title: one["kind"] for title, one in found.items()} == {
         "generated/torch_maca/torch_maca/plugins.py": "hand-edit",
