@@ -133,8 +133,8 @@ def _twice(name: str, paths: Sequence[str], torch: TorchView) -> None:
     """Raise the error about two registrations of one operator."""
     kernel = torch.op(name).kernel if torch.has_op(name) else None
     if kernel is not None:
-        message = f"{name} is implemented by the package itself, in {' and '.join(p for p in paths if p != NATIVE)}"
-        hint = "remove the entry; a kernel in Python may replace it: torch_<vendor>.register_op"
+        message = f"{name} is registered for the device in {' and '.join(p for p in paths if p != NATIVE)} already"
+        hint = f"remove the entry; a kernel in Python may come before it: torch_{torch.device}.register_op"
         raise SchemaError([Diagnostic(kernel.op.location, message, hint, length=len(name), rule="kernel")])
     raise TemplateError(
         f"{name} is registered twice for the device, in {' and '.join(paths)}\n  = remove one of the registrations"
@@ -188,9 +188,9 @@ def _wanted(template: str, backend: Backend, torch: TorchView) -> bool:
     )
 
 
-def _parts(file: FileRender, shards: Sequence[Sequence[str]]) -> list[FileRender]:
+def _parts(file: FileRender, shards: Mapping[int, Sequence[str]]) -> list[FileRender]:
     """The files that one template makes, one for each shard."""
     return [
         FileRender(file.template, file.path.replace(_SHARD, str(number)), {"shard": shard, "number": number})
-        for number, shard in enumerate(shards)
+        for number, shard in shards.items()
     ]

@@ -26,6 +26,10 @@ SCALAR_TYPES: Mapping[str, str] = {
     "uint8": "Byte",
     "bool": "Bool",
 }
+# The package's functions that take a stack; the others have PyTorch's signature.
+_BOXED = ("aten::convolution_overrideable", "aten::convolution_backward_overrideable")
+# What PyTorch's own code does with the package's help: by the copy, which asks the vendor's library.
+OF_PYTORCH: Mapping[str, str] = {"aten::_to_copy": "_to_copy"}
 _TENSORS = ("const at::Tensor &", "at::Tensor &")
 _LISTS = ("at::TensorList", "const at::ITensorListRef &")
 _ANNOTATIONS: Mapping[str, str] = {
@@ -57,21 +61,50 @@ class CxxKernel:
     """A kernel in C++. `params` and `arguments` are spelled for a declaration and a call; `schema` is the operator's.
 
     `dtype` is the expression for the dtype that decides whether the kernel takes a call, `device` that for its device;
-    either is empty when no argument has one. `scalar_types` are empty for a kernel that takes every dtype.
+    either is empty when no argument has one. `otherwise` is the call of what runs where the kernel does not, by the
+    package's header `otherwise_header`, empty for PyTorch's own; `headers` are PyTorch's. `file` is the source below
+    backends/torch_<vendor>/kernels, empty for one that is not there. `scalar_types` are empty for a kernel that takes
+    every dtype.
     """
 
     op: str
     short: str
     schema: str
     identifier: str
-    header: str
+    headers: list[str]
     function: str
     returns: str
     params: str
     arguments: str
     dtype: str
     device: str
+    otherwise: str
+    otherwise_header: str
+    file: str = ""
     scalar_types: tuple[str, ...] = ()
+
+    @property
+    def falls_back(self) -> bool:
+        """Whether the call is one of PyTorch's adapter for boxed kernels."""
+        return "call_fallback_fn" in self.otherwise
+
+
+@dataclass(frozen=True)
+class PackageKernel:
+    """A function of the package for an operator, in the namespace torch_<vendor>::package.
+
+    `boxed`: it takes a stack, as the fallback does, and runs on the host. `by_hand`: a hand-written kernel is
+    registered in its place.
+    """
+
+    op: str
+    short: str
+    identifier: str
+    returns: str
+    params: str
+    arguments: str
+    boxed: bool
+    by_hand: bool
 
 
 @dataclass(frozen=True)
@@ -90,7 +123,23 @@ def cxx_kernel(resolved: ResolvedTorchOp) -> CxxKernel:
     kernel = resolved.kernel
     assert kernel is not None
     assert kernel.function is not None
-    return _cxx(resolved.op, kernel.function, tuple(SCALAR_TYPES[dtype] for dtype in kernel.dtypes))
+    types = tuple(SCALAR_TYPES[dtype] for dtype in kernel.dtypes)
+    return _cxx(resolved, kernel.function, str(kernel.file or ""), types)
+
+
+def package_kernel(resolved: ResolvedTorchOp) -> PackageKernel:
+    """The function that the package has for an operator."""
+    op = resolved.op
+    return PackageKernel(
+        op.name,
+        op.short,
+        op.identifier,
+        op.returns,
+        _parameters(op),
+        _arguments(op),
+        op.name in _BOXED,
+        resolved.by_hand,
+    )
 
 
 def python_kernel(kernel: TorchKernel) -> PythonKernel:
@@ -105,19 +154,46 @@ def takes_dtypes(op: TorchOp) -> bool:
     return bool(_dtype(op))
 
 
-def _cxx(op: TorchOp, function: str, scalar_types: tuple[str, ...] = ()) -> CxxKernel:
+def _parameters(op: TorchOp) -> str:
+    return ", ".join(f"{type_}{'' if type_.endswith('&') else ' '}{name}" for type_, name in op.params)
+
+
+def _arguments(op: TorchOp) -> str:
+    return ", ".join(name for _, name in op.params)
+
+
+def _otherwise(resolved: ResolvedTorchOp) -> tuple[str, str]:
+    """The call that does an operator without a hand-written kernel, and the package's header for it, if any."""
+    op = resolved.op
+    arguments = _arguments(op)
+    header = "aten/package_kernels.h" if resolved.own else "aten/fallback.h"
+    if op.name in OF_PYTORCH:
+        return f"at::native::{OF_PYTORCH[op.name]}({arguments})", ""
+    if resolved.own and op.name not in _BOXED:
+        return f"package::{op.identifier}({arguments})", header
+    function = f"package::{op.identifier}" if resolved.own else "boxed_fallback"
+    return f"at::native::call_fallback_fn<&{function}, at::_ops::{op.identifier}>::call({arguments})", header
+
+
+def _cxx(resolved: ResolvedTorchOp, function: str, file: str = "", scalar_types: tuple[str, ...] = ()) -> CxxKernel:
+    op = resolved.op
+    otherwise, otherwise_header = _otherwise(resolved)
+    own_header = [f"ATen/ops/{op.root}_native.h"] if op.name in OF_PYTORCH else []
     return CxxKernel(
         op=op.name,
         short=op.short,
         schema=op.schema,
         identifier=op.identifier,
-        header=f"ATen/ops/{op.root}_ops.h",
+        headers=[f"ATen/ops/{op.root}_ops.h", *own_header],
         function=function,
         returns=op.returns,
-        params=", ".join(f"{type_}{'' if type_.endswith('&') else ' '}{name}" for type_, name in op.params),
-        arguments=", ".join(name for _, name in op.params),
+        params=_parameters(op),
+        arguments=_arguments(op),
         dtype=_dtype(op),
         device=_device(op),
+        otherwise=otherwise,
+        otherwise_header=otherwise_header,
+        file=file,
         scalar_types=scalar_types,
     )
 
@@ -151,19 +227,29 @@ def _device(op: TorchOp) -> str:
 # --- the skeleton of a new kernel ------------------------------------------------------------------------------------
 
 
-def scaffold_files(op: TorchOp, python: bool) -> tuple[FileRender, str]:
-    """The skeleton of a kernel of `op`, below backends/torch_<vendor>, and its entry for kernels.yaml."""
-    name = op.identifier if not op.identifier.startswith("_") else f"op{op.identifier}"
+def scaffold_files(resolved: ResolvedTorchOp, python: bool) -> tuple[FileRender, str]:
+    """The skeleton of a kernel of an operator, below backends/torch_<vendor>, and its entry for kernels.yaml."""
+    op = resolved.op
+    name = kernel_name(op)
     if python:
         context = {"op": op, "function": name, "signature": _python_signature(op), "returns": _python_returns(op)}
         return (
             FileRender("scaffold/kernel.py.j2", f"kernels/{name}.py", context),
             f"{{op: {op.name}, python: {name}:{name}}}",
         )
+    first = next((name for type_, name in op.params if type_ in _TENSORS), "")
     return (
-        FileRender("scaffold/kernel.cc.j2", f"kernels/{name}.cc", {"kernel": _cxx(op, name)}),
+        FileRender("scaffold/kernel.cc.j2", f"kernels/{name}.cc", {"kernel": _cxx(resolved, name), "first": first}),
         f"{{op: {op.name}, file: {name}.cc, function: {name}}}",
     )
+
+
+def kernel_name(op: TorchOp) -> str:
+    """What the file and the function of a kernel are called: C++ keeps names that begin with _ or have two of them."""
+    in_place = op.base.endswith("_") and not op.base.startswith("__")
+    name = f"{op.base}inplace_{op.overload}" if in_place and op.overload else op.identifier
+    name = re.sub("__+", "_", name)
+    return f"op{name}" if name.startswith("_") else name
 
 
 def _python_signature(op: TorchOp) -> str:

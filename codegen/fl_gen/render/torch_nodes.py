@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fl_gen.render.schema_nodes import Node, NodeIndex, Tagged
-from fl_gen.render.torch_kernels import CxxKernel, PythonKernel
+from fl_gen.render.torch_kernels import CxxKernel, PackageKernel, PythonKernel
 from fl_gen.render.torch_view import TorchView
 from fl_gen.resolve.model import Backend, Declaration
 from fl_gen.resolve.ops import ResolvedOp
@@ -148,7 +148,7 @@ class TorchNodeIndex(NodeIndex):
             self.register(Tagged(name, self.operator(f"aten::{name}")), *self.of_op(f"aten::{name}")) for name in names
         )
 
-    def kernels(self, found: Iterable[CxxKernel | PythonKernel]) -> list[Any]:
+    def kernels(self, found: Iterable[CxxKernel | PackageKernel | PythonKernel]) -> list[Any]:
         """Kernels as templates see them, which know their entries in kernels.yaml."""
         return [self.register(kernel, *self.of_op(kernel.op)) for kernel in found]
 

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fl_gen.render.torch_kernels import CxxKernel, PythonKernel, cxx_kernel, python_kernel
+from fl_gen.render.torch_kernels import (
+    OF_PYTORCH,
+    CxxKernel,
+    PackageKernel,
+    PythonKernel,
+    cxx_kernel,
+    package_kernel,
+    python_kernel,
+)
 from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy
 from fl_gen.schema.name import Name
 
@@ -50,6 +58,20 @@ class TorchView:
     def kernels(self) -> Sequence[ResolvedTorchOp]:
         """The operators with a kernel for the device, hand-written or of the vendor's library."""
         return [op for op in self.ops if op.strategy in ("native", "library")]
+
+    def by_hand(self, name: str) -> bool:
+        """Whether a hand-written kernel in C++ takes the place of what the package has for an operator itself."""
+        return name in self._by_name and self._by_name[name].by_hand
+
+    @property
+    def package_kernels(self) -> Sequence[PackageKernel]:
+        """The package's own functions that a hand-written kernel may replace, in the order of the operators."""
+        return [package_kernel(op) for op in self.ops if op.own and op.name not in OF_PYTORCH]
+
+    @property
+    def compiled(self) -> Sequence[ResolvedTorchOp]:
+        """The operators that compiled code of the package serves, without those that only reach the boxed fallback."""
+        return [op for op in self.ops if op.compiled in ("native", "library", "runtime") or op.own]
 
     @property
     def native(self) -> Sequence[CxxKernel]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from fl_gen.render.schema_nodes import Node, Tagged
-from fl_gen.render.torch_kernels import CxxKernel, PythonKernel
+from fl_gen.render.torch_kernels import CxxKernel, PackageKernel, PythonKernel
 from fl_gen.render.torch_nodes import TorchNodeIndex
 from fl_gen.render.torch_view import TorchView
 from fl_gen.render.tracing import Tracer
@@ -54,6 +54,18 @@ class TracedTorch(TorchView):
         self._touch([index.choices[operation]] if operation in index.choices else [])
         return super().library(operation)
 
+    def by_hand(self, name: str) -> bool:
+        self._about(name, "kernel")
+        return super().by_hand(name)
+
+    @property
+    def package_kernels(self) -> Sequence[PackageKernel]:
+        return self._listed(self._package)
+
+    @property
+    def compiled(self) -> Sequence[ResolvedTorchOp]:
+        return self._listed(super().compiled)
+
     @property
     def kernels(self) -> Sequence[ResolvedTorchOp]:
         return self._listed(super().kernels)
@@ -76,6 +88,10 @@ class TracedTorch(TorchView):
     @cached_property
     def _cxx(self) -> list[Any]:
         return self._asked[0].kernels(super().native)
+
+    @cached_property
+    def _package(self) -> list[Any]:
+        return self._asked[0].kernels(super().package_kernels)
 
     @cached_property
     def _python(self) -> list[Any]:

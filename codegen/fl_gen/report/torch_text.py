@@ -18,9 +18,11 @@ def torch_summary(run: TorchRun) -> list[str]:
     """The wheel and its operators by strategy."""
     view = run.view
     none = "that not even the CPU has"
-    counts = Counter(none if op.strategy == "fallback" and not op.op.cpu else str(op.strategy) for op in view.ops)
-    order = ("native", "library", "fallback", "composite", none)
-    words = {"composite": "composed of others by PyTorch, or views"}
+    counts = Counter(
+        none if op.strategy == "fallback" and not (op.op.cpu or op.own) else str(op.strategy) for op in view.ops
+    )
+    order = ("native", "library", "runtime", "fallback", "composite", none)
+    words = {"runtime": "of the runtime", "composite": "composed of others by PyTorch, or views"}
     listed = ", ".join(f"{counts[name]} {words.get(name, name)}" for name in order if counts[name])
     lacking = sorted(name for name, there in view.features.items() if not there)
     lines = [

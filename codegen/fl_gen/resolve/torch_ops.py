@@ -13,7 +13,7 @@ from fl_gen.schema.torch_kernels import TorchKernel
 from fl_gen.schema.torch_rules import TAG, Rule, Tolerance, TorchRules, matches
 from fl_gen.sdk.torch_ops import TorchOp
 
-Strategy = Literal["native", "library", "fallback", "composite"]
+Strategy = Literal["native", "library", "runtime", "fallback", "composite"]
 SHARD = 100  # operators in one generated file
 
 # The library kernels that templates/torch/csrc/aten can make, and the operation that each stands on.
@@ -27,13 +27,36 @@ LIBRARY_OPS: Mapping[str, str] = {
     "aten::_to_copy": "library.cast",
 }
 
+# What the package does by functions of its own, on the host or by other operators, for the boxed fallback cannot, or
+# not as well; csrc/aten/package_kernels.h declares them. The value is the operation of the SDK by which the device does
+# it instead, if the SDK has it.
+HOST_OPS: Mapping[str, str | None] = {
+    "aten::convolution_overrideable": None,
+    "aten::convolution_backward_overrideable": None,
+    "aten::native_dropout": None,
+    "aten::native_dropout_backward": None,
+    "aten::_thnn_fused_lstm_cell": None,
+    "aten::_thnn_fused_gru_cell": None,
+    "aten::batch_norm_stats": None,
+    "aten::batch_norm_gather_stats": None,
+    "aten::batch_norm_gather_stats_with_counts": None,
+    "aten::batch_norm_elemt": None,
+    "aten::batch_norm_elemt.out": None,
+    "aten::batch_norm_backward_reduce": None,
+    "aten::batch_norm_backward_elemt": None,
+    "aten::zero_": "memory.set_async",
+}
+
 
 @dataclass(frozen=True)
 class ResolvedTorchOp:
     """One operator and what the backend has for it.
 
     `boxed`: it only reaches the fallback when it is registered by name, for else a composite kernel of PyTorch's own
-    would serve it with other rounding than the CPU's. `unavailable` says why its library kernel is not made.
+    would serve it with other rounding than the CPU's. `listed`: it stands among those whether or not something else
+    serves it now. `operation` is what the vendor's library does of it, for `library_dtypes`; a hand-written kernel
+    comes before it. `compiled` is how it runs if no kernel in Python takes it. `unavailable` says why its library
+    kernel is not made.
     """
 
     op: TorchOp
@@ -45,10 +68,23 @@ class ResolvedTorchOp:
     tolerance: Mapping[str, Tolerance] | None = None
     note: str | None = None
     unavailable: str | None = None
+    listed: bool = False
+    library_dtypes: tuple[str, ...] = ()
+    compiled: Strategy = "fallback"
 
     @property
     def name(self) -> str:
         return self.op.name
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a hand-written kernel in C++ is registered for it, and nothing of the package's."""
+        return self.kernel is not None and self.kernel.file is not None
+
+    @property
+    def own(self) -> bool:
+        """Whether the package has a function for it, by the library or on the host, that a kernel may replace."""
+        return self.operation is not None or self.name in HOST_OPS
 
     @property
     def kind(self) -> str:
@@ -67,7 +103,7 @@ def resolve_torch_ops(
     Raises SchemaError for names and patterns that mean no operator, and for a library kernel that no template makes.
     """
     by_kernel = {str(kernel.op): kernel for kernel in kernels}
-    problems = [*rule_problems(ops, rules, choices), *kernel_problems(ops, by_kernel.values())]
+    problems = [*rule_problems(ops, rules, choices), *kernel_problems(ops, by_kernel.values(), rules)]
     if problems:
         raise SchemaError(problems)
     return tuple(_resolve(op, rules, choices, by_kernel.get(op.name)) for op in ops)
@@ -82,13 +118,17 @@ def needs_boxed(op: TorchOp) -> bool:
     return op.cpu and op.composite is not None and not op.view
 
 
-def fallback_shards(ops: Iterable[ResolvedTorchOp], registered: Collection[str] = ()) -> tuple[tuple[str, ...], ...]:
+def fallback_shards(ops: Iterable[ResolvedTorchOp], registered: Collection[str] = ()) -> dict[int, tuple[str, ...]]:
     """The operators to register as boxed fallbacks, without those in `registered`, at most a hundred in each list.
 
-    Names are as the library `aten` registers them, without the namespace.
+    Lists go by the place of an operator among all that could be there, so that one that leaves moves no other; an empty
+    one is left out. Names are as the library `aten` registers them, without the namespace.
     """
-    names = [one.op.short for one in ops if one.boxed and one.op.short not in registered]
-    return tuple(tuple(names[at : at + SHARD]) for at in range(0, len(names), SHARD))
+    shards: dict[int, list[str]] = {}
+    for place, one in enumerate(one for one in ops if one.listed):
+        if one.boxed and one.op.short not in registered:
+            shards.setdefault(place // SHARD, []).append(one.op.short)
+    return {number: tuple(names) for number, names in shards.items()}
 
 
 def _resolve(
@@ -97,21 +137,27 @@ def _resolve(
     said = [rule for file in rules for rule in file.rules(op.name, op.tags)]
     chosen = next((rule for rule in said if rule.strategy is not None), None)
     strategy, boxed, operation, unavailable = _strategy(op, chosen, choices)
+    listed = boxed or needs_boxed(op)
+    library_dtypes = chosen.dtypes if chosen is not None and operation else ()
+    compiled = strategy
     if kernel is not None:
+        compiled = strategy if kernel.file is None else "native"
         # One in Python may decline a call, which then goes where it would have gone without it.
         boxed = boxed and kernel.python is not None
-        strategy, operation, unavailable = "native", None, None
-    dtypes = kernel.dtypes if kernel is not None else chosen.dtypes if chosen is not None and operation else ()
+        strategy, unavailable = "native", None
     return ResolvedTorchOp(
         op,
         strategy,
         boxed,
         kernel,
         operation,
-        dtypes,
+        kernel.dtypes if kernel is not None else library_dtypes,
         next((rule.tolerance for rule in said if rule.tolerance is not None), None),
         next((rule.note for rule in said if rule.note is not None), None),
         unavailable,
+        listed,
+        library_dtypes,
+        compiled,
     )
 
 
@@ -119,6 +165,10 @@ def _strategy(
     op: TorchOp, rule: Rule | None, choices: Mapping[str, Choice]
 ) -> tuple[Strategy, bool, str | None, str | None]:
     """Strategy, whether it is registered as a boxed fallback, the library's operation, and why not that."""
+    if op.name in HOST_OPS and (rule is None or rule.strategy != "composite"):
+        operation = HOST_OPS[op.name]
+        bound = operation is not None and operation in choices and choices[operation].bound
+        return "runtime" if bound else "fallback", False, None, None
     own: Strategy = "fallback" if needs_boxed(op) or (op.composite is None and not op.view) else "composite"
     if rule is None:
         return own, needs_boxed(op), None, None
@@ -127,8 +177,8 @@ def _strategy(
         if operation in choices and choices[operation].bound:
             return "library", False, operation, None
         return own, needs_boxed(op), None, f"{operation} has no binding in this SDK"
-    if rule.strategy == "composite":
-        return "composite", False, None, None
+    if rule.strategy in ("composite", "runtime"):
+        return rule.strategy, False, None, None
     # What has no composite kernel reaches the backend's one fallback without a registration.
     return "fallback", op.composite is not None, None, None
 
@@ -184,7 +234,9 @@ def _impossible(op: TorchOp, rule: Rule, choices: Mapping[str, Choice]) -> list[
     return []
 
 
-def kernel_problems(ops: Sequence[TorchOp], kernels: Iterable[TorchKernel]) -> list[Diagnostic]:
+def kernel_problems(
+    ops: Sequence[TorchOp], kernels: Iterable[TorchKernel], rules: Sequence[TorchRules] = ()
+) -> list[Diagnostic]:
     """Hand-written kernels of operators that the wheel does not have, or that no kernel can be written for."""
     known = {op.name: op for op in ops}
     problems = []
@@ -192,8 +244,30 @@ def kernel_problems(ops: Sequence[TorchOp], kernels: Iterable[TorchKernel]) -> l
         op = known.get(kernel.op)
         if op is None:
             problems.append(dangling(kernel.op.location, "operator", kernel.op, known))
-        elif op.composite == "implicit" and not op.cpu:
-            message = f"{op.name} is decomposed before a backend is asked: a kernel of it would break its gradient"
-            hint = "write kernels of the operators that it is made of"
-            problems.append(Diagnostic(kernel.op.location, message, hint, length=len(op.name), rule="kernel"))
+            continue
+        refused = refusal(op, rules)
+        if refused is not None:
+            message, hint = refused
+            problems.append(
+                Diagnostic(kernel.op.location, message, f"remove the entry: {hint}", length=len(op.name), rule="kernel")
+            )
     return problems
+
+
+def refusal(op: TorchOp, rules: Sequence[TorchRules]) -> tuple[str, str] | None:
+    """Why no kernel can be written for an operator, and what to do instead; None if one can."""
+    said = (rule for file in rules for rule in file.rules(op.name, op.tags))
+    rule = next((rule for rule in said if rule.strategy is not None), None)
+    if op.composite == "implicit" and not op.cpu:
+        return (
+            f"{op.name} is decomposed before a backend is asked: a kernel of it would break its gradient",
+            "write kernels of the operators that it is made of",
+        )
+    if rule is not None and rule.strategy == "runtime":
+        return f"{op.name} is of the package's runtime: {rule.note}", "write kernels of the operators that compute"
+    if op.view:
+        return (
+            f"{op.name} makes a view of its argument, which shares its memory: there is nothing to compute",
+            "PyTorch's own kernel serves every device",
+        )
+    return None

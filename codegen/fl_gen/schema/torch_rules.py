@@ -21,8 +21,8 @@ from .spec import Field, ListOf, MapOf, Record, validate
 from .values import ModelError, Ref, Table
 from .yaml_loader import load
 
-Strategy = Literal["library", "fallback", "composite"]
-STRATEGIES = ("library", "fallback", "composite")
+Strategy = Literal["library", "runtime", "fallback", "composite"]
+STRATEGIES = ("library", "runtime", "fallback", "composite")
 DTYPES = (
     "float32",
     "float64",
@@ -54,7 +54,8 @@ class Rule:
     """What is said about an operator, or about each of a category; None and empty: nothing.
 
     `library` calls `operation` of the vendor's library; `fallback` runs on the CPU, whatever PyTorch has of its own;
-    `composite` leaves it to PyTorch's own composite kernel. `optional`: releases of PyTorch may lack the operator.
+    `composite` leaves it to PyTorch's own composite kernel; `runtime` is part of the package and cannot be replaced, as
+    `note` says. `optional`: releases of PyTorch may lack the operator.
     """
 
     strategy: Strategy | None
@@ -70,6 +71,8 @@ class Rule:
             if self.operation is None:
                 raise ModelError("strategy: library needs 'operation', the entry of runtime.yaml that it calls")
             raise ModelError("'operation' goes with strategy: library", "operation")
+        if self.strategy == "runtime" and self.note is None:
+            raise ModelError("strategy: runtime needs 'note', which says why no kernel can take its place", "strategy")
         if self.dtypes and self.strategy != "library":
             raise ModelError("'dtypes' goes with strategy: library", "dtypes", "kernels.yaml has those of native ones")
 

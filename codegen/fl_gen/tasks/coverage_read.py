@@ -24,7 +24,7 @@ _LIMIT = 64 << 20  # bytes of a file; a run of a thousand ops has a hundred thou
 _MOST = 10**18  # of a count; nanoseconds of thirty years
 _MOST_SECONDS = 1e12
 FALLBACK = "fallback"
-STRATEGIES = ("native", "library", "python", FALLBACK)
+STRATEGIES = ("native", "library", "python", "runtime", FALLBACK)
 
 
 class RecordError(FlGenError):

@@ -16,8 +16,8 @@ from fl_gen.workflow.torch import torch_run
 def scaffold_torch(request: Request, name: str, python: bool) -> Scaffold:
     """Write the skeleton of a kernel of the operator `name`, in C++ or Python, and add one line to kernels.yaml.
 
-    Raises FlGenError for an unknown operator, one that PyTorch decomposes, or a kernel that is there already; nothing
-    is written then.
+    Raises FlGenError for an unknown operator, one that no kernel can be written for, or a kernel that is there already;
+    nothing is written then.
     """
     from fl_gen.output.disk import replace_file
     from fl_gen.output.once import staged_once
@@ -26,6 +26,7 @@ def scaffold_torch(request: Request, name: str, python: bool) -> Scaffold:
     from fl_gen.render.python_format import format_python
     from fl_gen.render.torch import torch_context
     from fl_gen.render.torch_kernels import scaffold_files
+    from fl_gen.resolve.torch_ops import refusal
     from fl_gen.schema.kernels import empty_listing
     from fl_gen.schema.suggest import suggestion
     from fl_gen.schema.torch_kernels import with_torch_entry
@@ -40,12 +41,10 @@ def scaffold_torch(request: Request, name: str, python: bool) -> Scaffold:
     listing = request.backends / "kernels.yaml"
     if found.kernel is not None:
         raise FlGenError(f"{full} is in {shown(listing)} already: there is nothing to scaffold")
-    if found.op.composite == "implicit" and not found.op.cpu:
-        raise FlGenError(
-            f"{full} is decomposed before a backend is asked: a kernel of it would break its gradient\n"
-            "  = write kernels of the operators that it is made of"
-        )
-    file, entry = scaffold_files(found.op, python)
+    refused = refusal(found.op, resolved.backend.framework.rules)
+    if refused is not None:
+        raise FlGenError("\n  = ".join(refused))
+    file, entry = scaffold_files(found, python)
     roots = tuple(root / request.framework for root in template_roots(request))
     context = {**torch_context(resolved.backend, run.view), **file.context}
     text = render_file(environment_for(roots), FileRender(file.template, file.path, context))

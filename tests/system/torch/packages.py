@@ -91,7 +91,8 @@ def torch_python() -> tuple[Path, Path]:
 def package(vendor: str = "mlu") -> Package:
     """The package of `vendor` for the PyTorch that is there, generated now and built as far as it is not.
 
-    That of mlu has two kernels of its user: aten::relu in C++, for two dtypes, and aten::sigmoid in Python, for one.
+    That of mlu has kernels of its user: aten::relu in C++, for two dtypes, aten::sigmoid in Python, for one, and in C++ those
+    of operators that the package does itself, as convolutions, dropout and the cell of an LSTM.
     """
     python, torch = torch_python()
     # A few units, so that both processors have work; that each file compiles alone is what --verify tests.
@@ -128,10 +129,11 @@ def read_version(torch: Path) -> str:
 def _write_kernels(request: Request) -> None:
     """What `fl-gen kernel new` makes, narrowed to some dtypes; the one in Python is written to its end."""
     listing = request.backends / "kernels.yaml"
-    if listing.exists() and "sigmoid" in listing.read_text(encoding="utf-8"):
+    if listing.exists() and "normal_" in listing.read_text(encoding="utf-8"):
         return
     shutil.rmtree(request.backends, ignore_errors=True)
-    scaffold_torch(request, "aten::relu", python=False)
+    for op in ("relu", "convolution_overrideable", "native_dropout", "_thnn_fused_lstm_cell", "normal_"):
+        scaffold_torch(request, f"aten::{op}", python=False)
     sigmoid = scaffold_torch(request, "aten::sigmoid", python=True).path
     skeleton = sigmoid.read_text(encoding="utf-8")
     sigmoid.write_text(
@@ -139,6 +141,7 @@ def _write_kernels(request: Request) -> None:
     )
     text = listing.read_text(encoding="utf-8")
     text = text.replace("function: relu}", "function: relu, dtypes: [float32, float16]}")
+    text = text.replace("function: native_dropout}", "function: native_dropout, dtypes: [float32]}")
     listing.write_text(text.replace("sigmoid:sigmoid}", "sigmoid:sigmoid, dtypes: [float32]}"), encoding="utf-8")
 
 

@@ -57,6 +57,13 @@ def test_shares_are_of_all_recorded_work(resnet: Path) -> None:
     assert report.exit_code == 0
 
 
+def test_what_the_runtime_does_is_covered_and_no_candidate(tmp_path: Path) -> None:
+    run = run_file(tmp_path, "m", op("aten::_copy_from", "runtime", 75, moved=8), op("aten::relu", "fallback", 25))
+    report = coverage([run])
+    assert [one.op for one in report.candidates] == ["aten::relu"]
+    assert report.models[0].covered.calls == 75.0
+
+
 def test_the_order_follows_the_measure(resnet: Path) -> None:
     assert [one.op for one in coverage([resnet], "time").candidates] == ["aten::relu", "aten::add.Tensor"]
     assert coverage([resnet], "time").candidates[0].reached == pytest.approx(87.5)
@@ -187,7 +194,7 @@ def test_the_page_loads_nothing_and_escapes(tmp_path: Path) -> None:
         ('{"schema": true, "ops": []}', "{name}:1:1: schema 'True': this fl-gen reads recorded runs of schema 1\n"),
         ('{"ops": [], "ops": []}', "{name}:1:1: the key 'ops' stands twice\n"),
         ('{"schema": 1, "ops": [{"op": "o", "strategy": "host", "calls": 1, "ns": 1, "h2d_bytes": 0, "d2h_bytes": 0}]}',
-         "{name}: ops[0]: strategy is '\"host\"', not one of native, library, python, fallback\n"),
+         "{name}: ops[0]: strategy is '\"host\"', not one of native, library, python, runtime, fallback\n"),
         ("[" * 100_000, "{name}:1:1: it is nested too deeply\n  = a recorded run never is: give another file\n"),
         ("\udcff", "{name}:1:1: byte 0 is no text\n  = a recorded run is JSON in UTF-8\n"),
     ],

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from fl_gen.cli.main import main
 from fl_gen.render.environment import TemplateError
 from fl_gen.render.torch import registered_in, registrations
+from fl_gen.render.torch_kernels import kernel_name
 from fl_gen.schema.errors import FlGenError, SchemaError
 from fl_gen.sdk.wheel import Wheel
 from fl_gen.workflow.generate import Prepared, prepare
@@ -138,11 +140,11 @@ def test_a_kernel_in_c_is_declared_and_registered(request_of: Request) -> None:
     assert 'm.impl("relu", &relu_native);' in registered
     assert 'const OpScope scope("aten::relu", "native");' in registered
     assert 'if (blacklisted("aten::relu")) {' in registered
-    assert '("aten::add_.Tensor", "add__Tensor", "add__Tensor", 0, ())' in files["torch_mlu/_kernels.py"]
+    assert '("aten::add_.Tensor", "add_inplace_Tensor", "add_inplace_Tensor", 0, ())' in files["torch_mlu/_kernels.py"]
     shards = "".join(text for path, text in files.items() if "register_fallback_" in path)
     assert '"cat",' not in shards
     assert '"add_.Tensor",' in shards  # one in Python may decline a call
-    ast.parse((request_of.backends / "kernels" / "add__Tensor.py").read_text())
+    ast.parse((request_of.backends / "kernels" / "add_inplace_Tensor.py").read_text())
 
 
 def test_dtypes_narrow_a_kernel(request_of: Request) -> None:
@@ -156,12 +158,139 @@ def test_dtypes_narrow_a_kernel(request_of: Request) -> None:
     assert "#include <ATen/ops/relu_ops.h>" in registered
 
 
-def test_a_kernel_of_what_the_package_has_itself_is_refused(request_of: Request) -> None:
+OWN = (
+    "batch_norm_stats",
+    "batch_norm_gather_stats",
+    "batch_norm_gather_stats_with_counts",
+    "batch_norm_elemt",
+    "batch_norm_elemt.out",
+    "batch_norm_backward_reduce",
+    "batch_norm_backward_elemt",
+    "convolution_overrideable",
+    "convolution_backward_overrideable",
+    "native_dropout",
+    "native_dropout_backward",
+    "_thnn_fused_lstm_cell",
+    "_thnn_fused_gru_cell",
+    "zero_",
+)
+
+
+def test_a_kernel_takes_the_place_of_what_the_package_does_itself(request_of: Request) -> None:
+    for op in OWN:
+        scaffold_torch(request_of, op, python=False)
+    files = prepare(request_of).files
+    assert "TORCH_LIBRARY_IMPL" not in files["csrc/aten/register_package.cc"]
+    registered = files["csrc/aten/register_native.cc"]
+    for op in OWN:
+        assert f'm.impl("{op}", &' in registered
+    assert "return package::native_dropout(input, p, train);" in registered
+    assert "call_fallback_fn<&package::convolution_overrideable, at::_ops::convolution_overrideable>" in registered
+    assert "boxed_fallback" not in registered
+    skeleton = (request_of.backends / "kernels" / "zero_.cc").read_text()
+    assert "return package::zero_(self);" in skeleton
+    assert '#include "aten/package_kernels.h"' in skeleton
+    # Where a gradient is needed and there is no kernel of it, the cell is taken apart.
+    rnn = files["csrc/aten/rnn.cc"]
+    assert 'm.impl("_thnn_fused_lstm_cell", &_thnn_fused_lstm_cell_or_parts);' in rnn
+    scaffold_torch(request_of, "_thnn_fused_lstm_cell_backward_impl", python=False)
+    rnn = prepare(request_of).files["csrc/aten/rnn.cc"]
+    assert 'm.impl("_thnn_fused_lstm_cell"' not in rnn
+    assert 'm.impl("_thnn_fused_gru_cell", &_thnn_fused_gru_cell_or_parts);' in rnn
+
+
+def test_one_kernel_leaves_the_other_registrations(request_of: Request) -> None:
     scaffold_torch(request_of, "aten::zero_", python=False)
+    scaffold_torch(request_of, "aten::_to_copy", python=False)
+    files = prepare(request_of).files
+    registered = files["csrc/aten/register_package.cc"]
+    assert 'm.impl("zero_"' not in registered
+    for op in set(OWN) - {"zero_"}:
+        assert f'm.impl("{op}",' in registered
+    # The vendor's library is asked by the copy, which PyTorch's own kernel leads to.
+    own = files["csrc/aten/register_native.cc"]
+    assert "return at::native::_to_copy(self, dtype, layout, device, pin_memory, non_blocking, memory_format);" in own
+    assert "void cast(" in files["csrc/aten/library.cc"]
+
+
+def test_a_kernel_before_the_library_leaves_it_there(request_of: Request) -> None:
+    request = replace(request_of, vendor="maca")
+    scaffold_torch(request, "aten::mm", python=False)
+    listing = request.backends / "kernels.yaml"
+    listing.write_text(listing.read_text().replace("function: mm}", "function: mm, dtypes: [float16]}"))
+    files = prepare(request).files
+    assert 'm.impl("mm",' not in files["csrc/aten/register_package.cc"]
+    assert 'm.impl("mm.out", &package::mm_out);' in files["csrc/aten/register_package.cc"]
+    assert "return package::mm(self, mat2);" in files["csrc/aten/register_native.cc"]
+    products = files["csrc/aten/library_products.cc"]
+    assert "at::Tensor package::mm(" in products
+    assert "at::ScalarType::Float:" in products  # the library's dtypes are not the kernel's
+
+
+def test_what_is_registered_is_what_is_told(prepared: Prepared) -> None:
+    assert prepared.torch is not None
+    view = prepared.torch.view
+    found = {path: registered_in(path, text) for path, text in sources(prepared).items()}
+    registered = {f"aten::{name}" for name in registrations(found, view)}
+    told = {op.name for op in view.compiled} - {"aten::_to_copy"}  # which the copy serves
+    assert registered == told
+    runtime = {op.name for op in view.ops if op.strategy == "runtime"}
+    assert {"aten::empty.memory_format", "aten::_copy_from", "aten::zero_"} <= runtime
+
+
+REFUSED = {
+    "aten::empty.memory_format": "aten::empty.memory_format is of the package's runtime: every tensor's memory is the "
+    "caching allocator's\n  = write kernels of the operators that compute",
+    "aten::view": "aten::view is of the package's runtime: it makes a view of memory that is there",
+    "aten::expand": "aten::expand makes a view of its argument, which shares its memory: there is nothing to compute\n"
+    "  = PyTorch's own kernel serves every device",
+}
+
+
+@pytest.mark.parametrize("op", REFUSED)
+@pytest.mark.parametrize("python", [False, True])
+def test_what_cannot_be_replaced_is_refused_before_anything_is_written(
+    op: str, python: bool, request_of: Request
+) -> None:
+    with pytest.raises(FlGenError) as error:
+        scaffold_torch(request_of, op, python=python)
+    assert REFUSED[op] in error.value.render()
+    assert not request_of.backends.exists()
+
+
+def test_a_kernel_of_what_an_overlay_registers_is_told(request_of: Request, tmp_path: Path) -> None:
+    overlay = tmp_path / "mine"
+    target = overlay / "torch" / "csrc" / "aten" / "mine.cc.j2"
+    target.parent.mkdir(parents=True)
+    target.write_text('{# new file #}\nTORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {\n  m.impl("relu", &mine);\n}\n')
+    scaffold_torch(request_of, "aten::relu", python=False)
     with pytest.raises(SchemaError) as error:
-        prepare(request_of)
-    assert "aten::zero_ is implemented by the package itself, in csrc/aten/factory.cc" in error.value.render()
-    assert "kernels.yaml:3:10:" in error.value.render()
+        prepare(replace(request_of, template_dirs=(overlay,)))
+    assert "kernels.yaml:3:10: aten::relu is registered for the device in csrc/aten/mine.cc already" in (
+        error.value.render()
+    )
+    assert "a kernel in Python may come before it: torch_mlu.register_op" in error.value.render()
+
+
+def test_a_skeleton_says_how_work_is_queued(request_of: Request) -> None:
+    made = scaffold_torch(request_of, "aten::relu", python=False).path.read_text()
+    for said in (
+        '#include "runtime/error.h" // MLU_CHECK, and the SDK by <cnrt.h>',
+        "//   cnrtQueue_t stream = current_stream().handle();",
+        "//   at::Tensor out = at::empty_like(self); // <ATen/ops/empty_like.h>",
+        "//   MLU_CHECK(cnrtMemsetAsync(data, 0, out.nbytes(), stream));",
+    ):
+        assert said in made
+    # In C++ names with two _ in a row are the compiler's.
+    made = scaffold_torch(request_of, "aten::add_.Tensor", python=False).path
+    assert made.name == "add_inplace_Tensor.cc"
+
+
+def test_every_kernel_has_a_name_of_its_own(prepared: Prepared) -> None:
+    assert prepared.torch is not None
+    names = [kernel_name(op.op) for op in prepared.torch.view.ops]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) and "__" not in name for name in names)
 
 
 def test_a_kernel_without_its_source(request_of: Request) -> None:

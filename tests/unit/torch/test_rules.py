@@ -69,11 +69,60 @@ def test_shards_hold_a_hundred_and_nothing_twice(make_op: MakeOp) -> None:
     many = [make_op(f"aten::op{number}.out", composite="explicit") for number in range(201)]
     resolved = resolve_torch_ops(many, (), {})
     shards = fallback_shards(resolved, {"op7.out"})
-    assert [len(shard) for shard in shards] == [100, 100]
-    names = [name for shard in shards for name in shard]
+    assert [len(shard) for shard in shards.values()] == [99, 100, 1]
+    names = [name for shard in shards.values() for name in shard]
     assert len(set(names)) == 200
     assert "op7.out" not in names
     assert names[0] == "op0.out"
+
+
+def test_an_operator_that_leaves_its_shard_moves_no_other(make_op: MakeOp, tmp_path: Path) -> None:
+    many = [make_op(f"aten::op{number}.out", composite="explicit") for number in range(201)]
+    before = fallback_shards(resolve_torch_ops(many, (), {}))
+    listed = kernels(tmp_path, "  - {op: aten::op7.out, file: op7.cc, function: op7}\n")
+    after = fallback_shards(resolve_torch_ops(many, (), {}, listed))
+    assert (after[1], after[2]) == (before[1], before[2])
+    assert set(before[0]) - set(after[0]) == {"op7.out"}
+    # One that is empty is no file, and the others keep their numbers.
+    assert list(fallback_shards(resolve_torch_ops(many, (), {}), {f"op{n}.out" for n in range(100)})) == [1, 2]
+
+
+def test_a_kernel_in_c_stands_before_the_library_and_one_in_python_above_it(
+    ops: tuple[TorchOp, ...], tmp_path: Path
+) -> None:
+    said = rules(tmp_path, "ops:\n  aten::mm: {strategy: library, operation: library.gemm, dtypes: [float32]}\n")
+    text = "  - {op: aten::mm, file: mm.cc, function: mm, dtypes: [float16]}\n"
+    mm = {op.name: op for op in resolve_torch_ops(ops, said, BOUND, kernels(tmp_path, text))}["aten::mm"]
+    assert (mm.strategy, mm.compiled, mm.by_hand, mm.own) == ("native", "native", True, True)
+    assert (mm.operation, mm.dtypes, mm.library_dtypes) == ("library.gemm", ("float16",), ("float32",))
+    text = "  - {op: aten::mm, python: 'mm:mm'}\n"
+    mm = {op.name: op for op in resolve_torch_ops(ops, said, BOUND, kernels(tmp_path, text))}["aten::mm"]
+    assert (mm.strategy, mm.kind, mm.compiled, mm.by_hand, mm.own) == ("native", "python", "library", False, True)
+
+
+def test_what_the_package_does_on_the_host_is_told_as_fallback(make_op: MakeOp) -> None:
+    own = [make_op("aten::convolution_overrideable", composite="explicit", cpu=False), make_op("aten::zero_")]
+    there: Any = {"memory.set_async": SimpleNamespace(bound=True)}
+    assert [op.strategy for op in resolve_torch_ops(own, (), there)] == ["fallback", "runtime"]
+    assert [op.strategy for op in resolve_torch_ops(own, (), {})] == ["fallback", "fallback"]
+    assert not any(op.boxed or op.listed for op in resolve_torch_ops(own, (), {}))
+
+
+RUNTIME = "ops:\n  aten::relu: {strategy: runtime, note: it is the allocator's}\n"
+
+
+def test_what_no_kernel_can_be_written_for(ops: tuple[TorchOp, ...], tmp_path: Path) -> None:
+    text = "  - {op: aten::relu, python: 'a:f'}\n  - {op: aten::expand, file: e.cc, function: e}\n"
+    with pytest.raises(SchemaError) as error:
+        resolve_torch_ops(ops, rules(tmp_path, RUNTIME), {}, kernels(tmp_path, text))
+    told = error.value.render()
+    assert "kernels.yaml:3:10: aten::relu is of the package's runtime: it is the allocator's" in told
+    assert "  = remove the entry: write kernels of the operators that compute" in told
+    assert "kernels.yaml:4:10: aten::expand makes a view of its argument, which shares its memory" in told
+    with pytest.raises(
+        SchemaError, match="strategy: runtime needs 'note', which says why no kernel can take its place"
+    ):
+        rules(tmp_path, "ops:\n  aten::relu: {strategy: runtime}\n")
 
 
 def test_a_library_kernel_needs_its_operation(ops: tuple[TorchOp, ...], tmp_path: Path) -> None:
