@@ -223,8 +223,6 @@ def _unknown(request: Request, manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _backend_command(request: Request, licence: Path | None) -> Mend:
     """The command that makes the tree of a request."""
     words = ["fl-gen", "backend", request.vendor]
-    if request.framework != "infinitrain":
-        words += ["--framework", request.framework]
     for option, values in (
         ("--sdk", request.sdk),
         ("--schemas", request.schema_dirs),
