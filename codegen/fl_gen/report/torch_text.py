@@ -12,6 +12,8 @@ from fl_gen.workflow.request import Request
 from fl_gen.workflow.torch import TorchRun
 
 _MANY = 8  # names that a line lists
+# Operators that make a good first kernel: of one tensor or two, and in every model.
+_FIRST = ("aten::relu", "aten::sigmoid", "aten::tanh", "aten::gelu", "aten::add.Tensor", "aten::mul.Tensor")
 
 
 def torch_summary(run: TorchRun) -> list[str]:
@@ -44,12 +46,17 @@ def torch_steps(request: Request, resolved: Resolved, run: TorchRun) -> list[str
     """Commands to go on with, each as it has to be typed for this request."""
     folder = shlex.quote(shown(request.generated))
     vendor = request.vendor
-    kernel = f"fl-gen kernel new {vendor} aten::relu --framework torch{terminal.request_options(request)}"
-    return [
+    lines = [
         "next",
         *terminal.sdk_steps(request, resolved),
         f"  pip install --no-build-isolation {folder}    # needs scikit-build-core, cmake and ninja",
         f"  python -c 'import torch; print(torch.ones(3, device=\"{run.view.device.snake}\"))'",
         f"  pytest {folder}/tests",
-        f"  {kernel}    # the first kernel of your own",
     ]
+    free = (name for name in _FIRST if run.view.has_op(name) and run.view.strategy(name) == "fallback")
+    first = next(free, None)
+    if first is not None:
+        command = f"fl-gen kernel new {vendor} {first} --framework torch{terminal.request_options(request)}"
+        any_yet = any(op.kernel is not None for op in run.view.ops)
+        lines.append(f"  {command}    # {'another' if any_yet else 'the first'} kernel of your own")
+    return lines

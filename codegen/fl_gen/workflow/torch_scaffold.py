@@ -35,6 +35,10 @@ def scaffold_torch(request: Request, name: str, python: bool) -> Scaffold:
     run = torch_run(request, resolved.backend)
     full = name if name.startswith("aten::") else f"aten::{name}"
     if not run.view.has_op(full):
+        overloads = sorted(op.name for op in run.view.ops if op.name.startswith(f"{full}."))
+        if overloads:
+            names = ", ".join(overloads)
+            raise FlGenError(f"{full} has overloads, each with a kernel of its own\n  = name one: {names}")
         hint = suggestion(full, [op.name for op in run.view.ops])
         raise FlGenError(f"PyTorch {run.wheel.version} has no operator '{full}'" + (f"\n  = {hint}" if hint else ""))
     found = run.view.op(full)
