@@ -49,6 +49,8 @@ def _first(found: Alignment) -> Html | None:
     if found.first_layer is not None:
         lines.append(el("p", el("b", "First layer: "), f"{found.first_layer.layer} ({found.first_layer.kind})"))
         lines.append(el("p", words.layer(found.first_layer)))
+    if found.failure:
+        lines.append(el("p", el("b", "After that the device stopped: "), found.failure))
     return el("div", lines, class_="trouble") if lines else None
 
 

@@ -19,10 +19,12 @@ def align_text(found: Alignment, everything: bool = False) -> str:
     if found.first_layer is not None:
         lines += ["", "first layer outside its tolerance"]
         lines += [f"  {found.first_layer.layer} ({found.first_layer.kind})", f"  {words.layer(found.first_layer)}"]
+    if found.failure:
+        lines += ["", "after that the device stopped", *(f"  {line}" for line in found.failure.splitlines())]
     wrong = list(dict.fromkeys(check.op for check in found.wrong_ops))
     if len(wrong) > 1:
         lines += ["", "all ops with calls outside their tolerance", *_cut([f"  {name}" for name in wrong], everything)]
-    lines += _named("gradients that differ after the first backward", found.wrong_gradients, everything)
+    lines += _named("gradients that differ after the first backward, in its order", found.wrong_gradients, everything)
     if found.missing_gradients:
         lines += ["", "parameters with a gradient on one side only"]
         lines += _cut([f"  {name}" for name in found.missing_gradients], everything)

@@ -50,7 +50,8 @@ def layer(check: LayerCheck) -> str:
 def op(check: OpCheck) -> str:
     """Where an op ran and on what."""
     place = f" in {check.layer}" if check.layer else ""
-    return f"{check.op}{place}, {check.phase}, call {check.call}, on {', '.join(check.inputs) or 'nothing'}"
+    call = f"call {check.call} of it" if check.call > 1 else "its first call"
+    return f"{check.op}{place}, {check.phase}, {call}, on {', '.join(check.inputs) or 'nothing'}"
 
 
 def notes(found: Alignment) -> list[str]:
@@ -83,4 +84,6 @@ def verdict(found: Alignment) -> str:
         parts.append(f"{len(found.wrong_gradients) + len(found.missing_gradients)} gradient(s) differ")
     if found.wrong_state:
         parts.append(f"{len(found.wrong_state)} parameter(s) or buffer(s) differ after {found.steps} step(s)")
+    if found.failure:
+        parts.append("the device did not come to the end")
     return "; ".join(parts)

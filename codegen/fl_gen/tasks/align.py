@@ -94,6 +94,7 @@ def _alignment(options: AlignOptions, told: Mapping[str, Any]) -> Alignment:
         wrong_ops=tuple(_op(one) for one in told["wrong_ops"]),
         random_ops=tuple(told["random_ops"]),
         uncompared_ops=tuple((name, why) for name, why in told["uncompared_ops"]),
+        failure=str(told["failure"]),
     )
 
 

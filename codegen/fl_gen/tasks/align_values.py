@@ -55,7 +55,7 @@ class OpCheck:
     op: str
     layer: str
     phase: str
-    call: Annotated[int, "its place among the compared calls, from 1"]
+    call: Annotated[int, "which call of this op in the step it is, from 1"]
     inputs: tuple[str, ...]
     result: TensorCheck
 
@@ -77,7 +77,7 @@ class Alignment:
     torch: str
     steps: int
     layers: tuple[LayerCheck, ...]
-    gradients: tuple[NamedCheck, ...]
+    gradients: Annotated[tuple[NamedCheck, ...], "in the order in which the backward pass makes them"]
     missing_gradients: tuple[str, ...]
     state: Annotated[tuple[NamedCheck, ...], "parameters and buffers after the last step"]
     losses_cpu: Annotated[tuple[float | None, ...], "one a step; null if it is not finite"]
@@ -87,6 +87,7 @@ class Alignment:
     wrong_ops: Annotated[tuple[OpCheck, ...], "calls outside their tolerance, in order, at most 200"]
     random_ops: Annotated[tuple[str, ...], "ops that draw random numbers, which are not compared one by one"]
     uncompared_ops: Annotated[tuple[tuple[str, ...], ...], "ops that the CPU refused, with its words"]
+    failure: Annotated[str, "what stopped the device's run after something was wrong; empty if nothing did"] = ""
 
     @property
     def first_layer(self) -> LayerCheck | None:
@@ -115,7 +116,7 @@ class Alignment:
     def aligned(self) -> bool:
         """Whether everything that was compared is within its tolerance."""
         wrong = (self.first_layer, self.first_op, *self.wrong_gradients, *self.wrong_state, *self.missing_gradients)
-        return not any(item is not None for item in wrong)
+        return not self.failure and not any(item is not None for item in wrong)
 
     @property
     def exit_code(self) -> int:

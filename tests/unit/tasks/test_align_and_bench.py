@@ -86,7 +86,7 @@ def test_the_first_op_and_layer_are_named() -> None:
         "net.py on mlu against the CPU (PyTorch 2.13.0)\n"
         "\n"
         "first op outside its tolerance, on inputs that are the same on both sides\n"
-        "  aten::relu in block.act, forward, call 4, on float32[2, 3]\n"
+        "  aten::relu in block.act, forward, call 4 of it, on float32[2, 3]\n"
         "  abs 0.5, rel inf, 7 ulp, 2 of 6 outside, NaN 1 on the device, 0 on the CPU\n"
         "  at [1, 2]: nan for 0.25\n"
         "\n"
@@ -97,7 +97,7 @@ def test_the_first_op_and_layer_are_named() -> None:
         "loss      CPU            device\n"
         "  step 1  0.5            not finite\n"
         "\n"
-        "first op outside its tolerance: aten::relu in block.act, forward, call 4, on float32[2, 3]; "
+        "first op outside its tolerance: aten::relu in block.act, forward, call 4 of it, on float32[2, 3]; "
         "first layer outside its tolerance: block.act (ReLU)"
     )
 

@@ -35,11 +35,14 @@ class Stage:
     side: str = "cpu"
     doing: str = ""
     recorder: Recorder | None = None
+    comparer: OpComparer | None = None
 
     def text(self, error: BaseException) -> str:
         """`on mlu, backward of step 1, in head`."""
         layer = self.recorder.layer_of(error) if self.recorder is not None else ""
-        return ", ".join([f"on {self.side}", self.doing, *([f"in {layer}"] if layer else [])])
+        op = self.comparer.refused if self.comparer is not None else ""
+        places = [*([f"in {layer}"] if layer else []), *([op] if op else [])]
+        return ", ".join([f"on {self.side}", self.doing, *places])
 
     def hint(self) -> str:
         """What to do about it."""
@@ -61,6 +64,8 @@ class OpComparer(TorchDispatchMode):
         self._tolerances = tolerances
         self.phase = "forward"
         self.calls = 0
+        self.refused = ""  # the op that raised
+        self._calls_of: dict[str, int] = {}
         self.random: set[str] = set()
         self.uncompared: dict[str, str] = {}
         self.worst: dict[str, dict[str, Any]] = {}
@@ -75,10 +80,15 @@ class OpComparer(TorchDispatchMode):
                 self.random.add(name)
             return func(*args, **kwargs)
         on_host = self._host_copy((args, kwargs))
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception:
+            self.refused = name
+            raise
         if name.startswith(("aten::empty", "aten::new_empty", "aten::_to_copy", "aten::copy_")):
             return result
         self.calls += 1
+        self._calls_of[name] = self._calls_of.get(name, 0) + 1
         try:
             wanted = func(*on_host[0], **on_host[1])
         except Exception as error:
@@ -101,7 +111,7 @@ class OpComparer(TorchDispatchMode):
         for left, right in zip(found, wanted, strict=False):
             rtol, atol = self._tolerances.of(name, func.tags, right.dtype)
             told = compare(left.detach().cpu(), right.detach(), rtol, atol)
-            told.update(op=name, layer=self._recorder.layer, phase=self.phase, call=self.calls)
+            told.update(op=name, layer=self._recorder.layer, phase=self.phase, call=self._calls_of[name])
             told["inputs"] = [f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" for t in tensors_of(given)]
             worst = self.worst.get(name)
             if worst is None or (told["mismatched"], told["max_ulp"] or 0) > (
@@ -128,11 +138,31 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
         )
     twin = _twin(user, host_model, seed)
     args, kwargs = user.inputs(seed)
-    sides = {"cpu": _train(user, host_model, args, kwargs, task, None)}
+    wanted: dict[str, Any] = {}
+    _train(user, host_model, args, kwargs, task, None, wanted)
     _stage.side, _stage.doing, _stage.recorder = device, f"moving model and inputs to {device}", None
     device_model = twin.to(device)
-    sides[device] = _train(user, device_model, moved(args, device), moved(kwargs, device), task, device)
-    return _told(sides["cpu"], sides[device], task)
+    found: dict[str, Any] = {}
+    try:
+        _train(user, device_model, moved(args, device), moved(kwargs, device), task, device, found)
+    except Exception as error:
+        # Where something is wrong already, that is what the user wants to know first: it may be why this happens.
+        told = _told(wanted, _until(found, error), task) if found else {}
+        if not told or (not told["wrong_ops"] and all(_fine(layer) for layer in told["layers"])):
+            raise
+        return told
+    return _told(wanted, found, task)
+
+
+def _until(side: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """What is known of a side that did not come to its end."""
+    assert _stage.recorder is not None
+    side.setdefault("layers", list(_stage.recorder.outputs))
+    return {**side, "state": None, "failure": f"{_stage.text(error)}: {words(error)}"}
+
+
+def _fine(layer: dict[str, Any]) -> bool:
+    return not layer["structure"] and all(result["equal"] for result in layer["results"])
 
 
 def _twin(user: ModelFile, model: torch.nn.Module, seed: int) -> torch.nn.Module:
@@ -146,15 +176,26 @@ def _twin(user: ModelFile, model: torch.nn.Module, seed: int) -> torch.nn.Module
 
 
 def _train(
-    user: ModelFile, model: torch.nn.Module, args: Any, kwargs: Any, task: dict[str, Any], device: str | None
-) -> Any:
+    user: ModelFile,
+    model: torch.nn.Module,
+    args: Any,
+    kwargs: Any,
+    task: dict[str, Any],
+    device: str | None,
+    side: dict[str, Any],
+) -> None:
     """One side: the layers of the first step, its gradients, all losses, and the parameters at the end."""
     recorder = Recorder(model)
     _stage.recorder = recorder
     comparer = (
         OpComparer(device, recorder, Tolerances(task["tolerances"])) if device is not None and task["ops"] else None
     )
-    side: dict[str, Any] = {"comparer": comparer, "losses": [], "gradients": {}}
+    _stage.comparer = comparer
+    side.update(comparer=comparer, losses=[], gradients={})
+    order: dict[str, None] = {}
+    # In which order a backward pass makes gradients is asked of the CPU's alone.
+    named = [(name, p) for name, p in model.named_parameters() if device is None and p.requires_grad]
+    handles = [p.register_post_accumulate_grad_hook(_noting(name, order)) for name, p in named]
     optimizer = None if task["forward_only"] else user.optimizer(model.parameters())
     model.train(not task["eval"])
     for step in range(1 if task["forward_only"] else task["steps"]):
@@ -168,6 +209,9 @@ def _train(
         if step == 0:
             recorder.close()
             side["layers"] = list(recorder.outputs)
+            for handle in handles:
+                handle.remove()
+            side["order"] = list(order)
             if optimizer is not None:
                 side["gradients"] = {
                     name: p.grad.detach().cpu().clone() for name, p in model.named_parameters() if p.grad is not None
@@ -176,7 +220,15 @@ def _train(
             _stage.doing = f"optimizer of step {step + 1}"
             optimizer.step()
     side["state"] = {name: value.detach().cpu() for name, value in model.state_dict().items() if torch.is_tensor(value)}
-    return side
+
+
+def _noting(name: str, order: dict[str, None]) -> Any:
+    """A hook that puts the name of a parameter into `order`."""
+
+    def hook(parameter: torch.Tensor) -> None:
+        order.setdefault(name)
+
+    return hook
 
 
 def _step(
@@ -203,10 +255,12 @@ def _step(
 
 
 def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> dict[str, Any]:
-    layers = []
-    nothing = ("", "", [])
+    layers: list[dict[str, Any]] = []
+    nothing: tuple[str, str, list[torch.Tensor]] = ("", "", [])
+    failure = device.get("failure", "")
+    reached = cpu["layers"][: len(device["layers"])] if failure else cpu["layers"]
     for (name, kind, wanted), (other, _, found) in itertools.zip_longest(
-        cpu["layers"], device["layers"], fillvalue=nothing
+        reached, device["layers"], fillvalue=nothing
     ):
         structure = _structure(name, other, wanted, found)
         if structure:
@@ -215,15 +269,15 @@ def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> 
         results = [_loosely(left, right, task) for left, right in zip(found, wanted, strict=True)]
         layers.append({"layer": name, "kind": kind, "structure": "", "results": results})
     gradients = [
-        {"name": name, "result": _loosely(device["gradients"][name], wanted, task)}
-        for name, wanted in cpu["gradients"].items()
-        if name in device["gradients"]
+        {"name": name, "result": _loosely(device["gradients"][name], cpu["gradients"][name], task)}
+        for name in dict.fromkeys([*cpu["order"], *cpu["gradients"]])
+        if name in device["gradients"] and name in cpu["gradients"]
     ]
-    missing = sorted(set(cpu["gradients"]) ^ set(device["gradients"]))
+    missing = [] if failure else sorted(set(cpu["gradients"]) ^ set(device["gradients"]))
     absent = torch.empty(0)  # has another shape than what is there
     state = [
         {"name": name, "result": _loosely(device["state"].get(name, absent), value, task)}
-        for name, value in cpu["state"].items()
+        for name, value in (cpu["state"].items() if device["state"] is not None else ())
     ]
     comparer = device["comparer"]
     return {
@@ -231,7 +285,8 @@ def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> 
         "gradients": gradients,
         "missing_gradients": missing,
         "state": state,
-        "losses": [cpu["losses"], device["losses"]],
+        "losses": [cpu["losses"][: len(device["losses"])], device["losses"]],
+        "failure": failure,
         "op_calls": comparer.calls if comparer else 0,
         "ops": sorted(comparer.worst.values(), key=lambda told: told["op"]) if comparer else [],
         "wrong_ops": comparer.wrong if comparer else [],

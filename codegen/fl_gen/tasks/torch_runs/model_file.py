@@ -70,8 +70,9 @@ class ModelFile:
     def place(self, name: str) -> str:
         """`file:line` of one of the functions."""
         code = getattr(getattr(self._module, name, None), "__code__", None)
-        own = code is not None and code.co_filename == self.path
-        return f"{self.path}:{code.co_firstlineno}" if own else self.path
+        if code is None or code.co_filename != self.path:
+            return self.path
+        return f"{self.path}:{code.co_firstlineno}"
 
     def build(self, seed: int) -> torch.nn.Module:
         """The module, on the CPU, from the same random numbers each time."""

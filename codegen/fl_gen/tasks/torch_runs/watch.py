@@ -59,6 +59,8 @@ class Recorder:
             error = sys.exc_info()[1]  # PyTorch calls this for a module that raised as well
             if error is not None and self.failed[0] is not error:
                 self.failed = (error, name)
+            if error is not None and output is None:
+                return
             # A copy: a later op may write into the output. The recorder's own copies are not ops of the model.
             with torch.utils._python_dispatch._disable_current_modes():
                 kept = [tensor.detach().cpu().clone() for tensor in tensors_of(output)]
