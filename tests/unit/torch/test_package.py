@@ -174,13 +174,14 @@ OWN = (
     "_thnn_fused_gru_cell",
     "zero_",
 )
+BACKWARD = ("_thnn_fused_lstm_cell_backward_impl", "_thnn_fused_gru_cell_backward")
 
 
 def test_a_kernel_takes_the_place_of_what_the_package_does_itself(request_of: Request) -> None:
     for op in OWN:
         scaffold_torch(request_of, op, python=False)
     files = prepare(request_of).files
-    assert "TORCH_LIBRARY_IMPL" not in files["csrc/aten/register_package.cc"]
+    assert re.findall(r'm\.impl\("(\w+)"', files["csrc/aten/register_package.cc"]) == list(BACKWARD)
     registered = files["csrc/aten/register_native.cc"]
     for op in OWN:
         assert f'm.impl("{op}", &' in registered
@@ -193,10 +194,14 @@ def test_a_kernel_takes_the_place_of_what_the_package_does_itself(request_of: Re
     # Where a gradient is needed and there is no kernel of it, the cell is taken apart.
     rnn = files["csrc/aten/rnn.cc"]
     assert 'm.impl("_thnn_fused_lstm_cell", &_thnn_fused_lstm_cell_or_parts);' in rnn
-    scaffold_torch(request_of, "_thnn_fused_lstm_cell_backward_impl", python=False)
+    scaffold_torch(request_of, BACKWARD[0], python=False)
     rnn = prepare(request_of).files["csrc/aten/rnn.cc"]
     assert 'm.impl("_thnn_fused_lstm_cell"' not in rnn
     assert 'm.impl("_thnn_fused_gru_cell", &_thnn_fused_gru_cell_or_parts);' in rnn
+    scaffold_torch(request_of, BACKWARD[1], python=False)
+    files = prepare(request_of).files
+    assert "TORCH_LIBRARY_IMPL" not in files["csrc/aten/rnn.cc"]
+    assert "TORCH_LIBRARY_IMPL" not in files["csrc/aten/register_package.cc"]
 
 
 def test_one_kernel_leaves_the_other_registrations(request_of: Request) -> None:
