@@ -56,12 +56,13 @@ def bench(
 
     MODEL is resnet, bert or gpt (default: all three, small, with random weights), or a Python file as fl-gen align
     takes it. Device and CPU take turns, so that the ratio of the two holds on a machine that others use as well; a
-    baseline is judged by that ratio where both have it.
+    baseline is judged by that ratio where both have it. A baseline takes 3 rounds at least on both sides: a regression
+    is what exceeds the threshold and all that the rounds of either side lie apart.
 
     \b
     Exit code 0  measured
               1  slower, or more memory, than the baseline, or a model of it was not measured
-              2  stopped
+              2  stopped, or the rounds lie too far apart to judge a difference
     """
     from fl_gen.cli.progress import ProgressLine
     from fl_gen.report.bench import bench_json, bench_text

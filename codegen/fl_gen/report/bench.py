@@ -35,6 +35,8 @@ def bench_text(report: BenchReport) -> str:
         lines += ["", "against the baseline"]
     for change in report.comparisons:
         verdict = "REGRESSED" if change.regressed else "ok"
+        if change.unjudged:
+            verdict = "not judged; measure again on a machine with less to do"
         lines.append(
             f"  {change.model} {change.mode}: {change.what} {change.ratio:.2f} of it, "
             f"up to {change.limit:.2f} is noise: {verdict}"

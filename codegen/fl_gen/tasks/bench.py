@@ -17,6 +17,7 @@ from fl_gen.tasks.codec import from_json
 from fl_gen.tasks.coverage_read import RecordError, load_json
 from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program, spoilt
 
+MIN_ROUNDS = 3  # with fewer it is not known how far apart rounds of the same code are
 SHIPPED = ("resnet", "bert", "gpt")
 _MEMORY = 0.02  # a device's memory does not depend on noise; this much may come from another allocator's rounding
 _SIGMA = 3.0  # times the noise of both sides that a difference must exceed
@@ -52,6 +53,11 @@ def bench(options: BenchOptions, told: Callable[[str], None] = lambda text: None
             f"the model {quote(double)} is given twice\n  = give each once, in files of different names"
         )
     before = _baseline(options) if options.baseline is not None else None
+    if before is not None and options.rounds < MIN_ROUNDS:
+        raise TorchRunError(
+            f"--rounds {options.rounds} with --baseline: fewer than {MIN_ROUNDS} rounds do not tell the noise, "
+            f"and a difference says nothing without it\n  = use --rounds {MIN_ROUNDS} or more"
+        )
     python = find_python(options.python)
     models = []
     version = ""
@@ -97,15 +103,26 @@ def _measure(options: BenchOptions, python: str, name: str, task: dict[str, Any]
             )
     try:
         timings = {device: _timing(device, rounds) for device, rounds in found.items()}
+        figures = _figures(found, options.vendor)
         version = str(found[options.vendor][0]["torch"])
     except (ValueError, KeyError, TypeError, OverflowError):
         raise spoilt(name) from None
     mode: Literal["train", "infer"] = "train" if options.train else "infer"
     cpu = timings.get("cpu") if options.vendor != "cpu" else None
     return (
-        Measured(name, mode, timings[options.vendor], cpu),
+        Measured(name, mode, timings[options.vendor], cpu, figures),
         version,
     )
+
+
+def _figures(found: dict[str, list[dict[str, Any]]], vendor: str) -> tuple[float, ...]:
+    """The figure of each round: what the device took beside what the CPU took right after it, if that was measured."""
+    beside = found.get("cpu") if vendor != "cpu" else None
+    device = [statistics.median(float(one) for one in told["seconds"]) for told in found[vendor]]
+    if beside is None:
+        return tuple(device)
+    cpu = [statistics.median(float(one) for one in told["seconds"]) for told in beside]
+    return tuple(left / right for left, right in zip(device, cpu, strict=True) if right)
 
 
 def _timing(device: str, rounds: Sequence[dict[str, Any]]) -> Timing:
@@ -144,6 +161,18 @@ def _baseline(options: BenchOptions) -> BenchReport:
                     f"with a noise of {timing.noise:g} was never measured\n"
                     "  = give the file as fl-gen bench wrote it"
                 )
+        if len(one.rounds) < MIN_ROUNDS:
+            raise RecordError(
+                f"{shown(path)}: {quote(one.model)} was measured in {len(one.rounds)} round(s): fewer than "
+                f"{MIN_ROUNDS} do not tell the noise, and a difference says nothing without it\n"
+                f"  = measure the baseline again with --rounds {MIN_ROUNDS} or more"
+            )
+        if min(one.rounds) <= 0 or one.spread >= 1:
+            raise RecordError(
+                f"{shown(path)}: the rounds of {quote(one.model)} lie from {min(one.rounds):.3g} to "
+                f"{max(one.rounds):.3g}: nothing can be held against that\n"
+                "  = measure the baseline again on a machine with less to do, or with more --repeat"
+            )
     if before.vendor != options.vendor:
         raise RecordError(
             f"{shown(path)}: it was measured on {quote(before.vendor)}, not on {quote(options.vendor)}\n"
@@ -172,10 +201,15 @@ def _of_one(old: Measured, new: Measured, threshold: float) -> list[Comparison]:
         noise += [old.cpu.noise, new.cpu.noise]
         what: Literal["time", "time beside the CPU"] = "time beside the CPU"
         ratio = new.slowdown / old.slowdown
+        if old.rounds and new.rounds:
+            ratio = statistics.median(new.rounds) / statistics.median(old.rounds)
     else:
         what, ratio = "time", new.device.median / old.device.median
-    found = [Comparison(new.model, new.mode, what, ratio, 1 + max(threshold, min(_MOST_NOISE, _SIGMA * max(noise))))]
+    # Of the same code rounds are as far apart as they were on either side: a regression must be more than that.
+    apart = old.spread + new.spread
+    limit = 1 + max(threshold, min(_MOST_NOISE, _SIGMA * max(noise)), apart)
+    found = [Comparison(new.model, new.mode, what, ratio, limit, 1 + threshold)]
     if old.device.device_bytes and new.device.device_bytes is not None:
         grown = new.device.device_bytes / old.device.device_bytes
-        found.append(Comparison(new.model, new.mode, "device memory", grown, 1 + _MEMORY))
+        found.append(Comparison(new.model, new.mode, "device memory", grown, 1 + _MEMORY, 1 + _MEMORY))
     return found

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 from typing import Annotated, Literal
+
+_LARGE = 1.5  # a ratio that nobody wants to overlook
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,12 @@ class Measured:
     mode: Literal["train", "infer"]
     device: Timing
     cpu: Timing | None
+    rounds: Annotated[tuple[float, ...], "of each round: seconds on the device for each on the CPU, or seconds"] = ()
+
+    @property
+    def spread(self) -> float:
+        """How far apart the rounds are, as a part of their median: what the same code does on that machine."""
+        return (max(self.rounds) - min(self.rounds)) / median(self.rounds) if self.rounds else 0.0
 
     @property
     def slowdown(self) -> float | None:
@@ -45,7 +54,8 @@ class Measured:
 class Comparison:
     """A model now and in the baseline.
 
-    A `ratio` above 1 is slower, or more memory; `limit` is what noise and threshold allow.
+    A `ratio` above 1 is slower, or more memory; `limit` is what noise and threshold allow. A large ratio that is within
+    the noise is not judged: it may be a regression or nothing.
     """
 
     model: str
@@ -53,10 +63,16 @@ class Comparison:
     what: Literal["time", "time beside the CPU", "device memory"]
     ratio: float
     limit: float
+    threshold: Annotated[float, "what the limit is without noise"] = 1.0
 
     @property
     def regressed(self) -> bool:
         return self.ratio > self.limit
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether it is so much that it would matter, and within the noise."""
+        return max(self.threshold, _LARGE) < self.ratio <= self.limit
 
 
 @dataclass(frozen=True)
@@ -76,4 +92,6 @@ class BenchReport:
 
     @property
     def exit_code(self) -> int:
-        return 1 if self.regressions or self.missing else 0
+        if self.regressions or self.missing:
+            return 1
+        return 2 if any(one.unjudged for one in self.comparisons) else 0
