@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 import warnings
@@ -181,6 +182,26 @@ def test_counts_are_saved(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
     with pytest.raises(OSError, match="none"):
         torch_ascend.save_op_stats(tmp_path / "none" / "run.json")
+    with pytest.raises(
+        IsADirectoryError, match="^'.*' is a folder: name a file in it$"
+    ):
+        torch_ascend.save_op_stats(tmp_path)
+
+
+def test_what_is_no_file_stays_what_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        torch_ascend.save_op_stats(pipe, model="small")
+        assert json.loads(os.read(reader, 1 << 16))["model"] == "small"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    (tmp_path / "link.json").symlink_to("run.json")
+    torch_ascend.save_op_stats(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "run.json").read_text())["schema"] == 1
 
 
 def test_counts_of_a_whole_run_are_written_at_its_end(
@@ -317,6 +338,8 @@ def test_a_bad_setting_stops_the_import(child: Child, tmp_path: Path) -> None:
 
 
 def test_a_settings_file_that_is_not_there_is_an_error(child: Child) -> None:
-    result = child("import torch", TORCH_FL_CONFIG="none.toml")
-    assert "TORCH_FL_CONFIG=none.toml: no such file" in result.stderr
-    assert result.returncode != 0
+    result = child("import torch_ascend", TORCH_FL_CONFIG="none.toml")
+    assert result.stderr.endswith(
+        "ConfigError: TORCH_FL_CONFIG=none.toml: no such file\n"
+    )
+    assert result.returncode == 1

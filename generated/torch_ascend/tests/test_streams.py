@@ -43,6 +43,54 @@ def test_a_device_that_is_not_there_is_refused() -> None:
     assert torch.ascend.current_device() == 0
 
 
+@pytest.mark.parametrize("index", [128, 256, 2**40, 2**70])
+def test_an_index_is_not_cut_to_eight_bits(index: int) -> None:
+    words = f"^no device ascend:{index}, there are {torch.ascend.device_count()}$"
+    for call in (
+        torch.ascend.set_device,
+        torch.ascend.synchronize,
+        torch.ascend.current_stream,
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call(index)
+    with pytest.raises(RuntimeError, match="^no device ascend:128, there are "):
+        torch.ascend.set_device("ascend:128")
+
+
+def test_indices_begin_at_0() -> None:
+    for call in (
+        torch.ascend.set_device,
+        torch.ascend.get_device_properties,
+        torch.ascend.memory_allocated,
+    ):
+        with pytest.raises(
+            ValueError, match="^no device ascend:-1: indices begin at 0$"
+        ):
+            call(-1)
+    with torch.ascend.device(-1):  # no other device, as with torch.cuda
+        assert torch.ascend.current_device() == 0
+
+
+def test_what_is_no_stream_or_event_is_refused() -> None:
+    stream = torch.ascend.Stream()
+    for call in (torch.ascend.set_stream, torch.ascend.stream, stream.wait_stream):
+        with pytest.raises(TypeError, match="^expected a torch.Stream, got 3$"):
+            call(3)
+    for call in (stream.wait_event, stream.record_event):
+        with pytest.raises(TypeError, match="^expected a torch.Event, got 'x'$"):
+            call("x")
+    with pytest.raises(
+        TypeError,
+        match="^a stream of ascend has no 'prio': it takes device and priority$",
+    ):
+        torch.ascend.Stream(prio=1)
+    known = stream.device_type
+    none = torch.ascend.Stream(stream_id=12345, device_index=0, device_type=known)
+    with pytest.raises(RuntimeError, match="ascend:0 has no stream 12345"):
+        torch.ascend.set_stream(none)
+    assert torch.ascend.current_stream() == torch.ascend.default_stream()
+
+
 def test_devices_tell_of_themselves() -> None:
     properties = torch.ascend.get_device_properties(0)
     assert properties.name == torch.ascend.get_device_name() != ""
@@ -51,6 +99,11 @@ def test_devices_tell_of_themselves() -> None:
     assert 0 < free <= total == properties.total_memory
     dtypes = torch.ascend.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64} <= set(dtypes)
+    for dtype in dtypes:
+        ones = torch.ones(2, dtype=dtype, device="ascend")
+        assert (ones + ones).dtype == dtype
+    assert torch.bits8 not in dtypes
+    assert torch.qint8 not in dtypes
     assert torch.ascend.is_bf16_supported()
     assert torch.bfloat16 in torch.ascend.get_amp_supported_dtype()
 
@@ -180,3 +233,22 @@ def test_streams_have_the_handle_of_the_sdk() -> None:
     )
     assert again == first
     assert again.ascend_stream == first.ascend_stream
+
+
+def test_a_stream_tells_its_priority() -> None:
+    low, high = torch.ascend.Stream.priority_range()
+    urgent = torch.ascend.Stream(priority=high - 5)
+    assert urgent.priority == high
+    assert torch.ascend.Stream(priority=low + 5).priority == low
+    assert torch.ascend.default_stream().priority == 0
+    with torch.ascend.stream(urgent):
+        assert torch.ascend.current_stream().priority == high
+
+
+def test_an_event_tells_what_it_is() -> None:
+    event = torch.ascend.Event()
+    event.record()
+    assert (
+        repr(event)
+        == f"<torch.ascend.Event device=ascend:0 event_id={event.event_id:#x}>"
+    )

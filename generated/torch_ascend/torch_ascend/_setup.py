@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import atexit
 import functools
-import os
 import re
+import sys
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from . import _problem
 
 NAME = "ascend"
 _IDLE_SECONDS = 0.003  # between two looks at the autograd threads
@@ -54,8 +56,38 @@ def _check_release() -> None:
 
 
 def finish() -> None:
-    """Makes `torch.ascend`, `Tensor.ascend()` and their kin, reads the settings, loads kernels and plugins."""
-    from . import config, plugins, registry, stats
+    """Makes `torch.ascend`, `Tensor.ascend()` and their kin, reads the settings, loads kernels and plugins.
+
+    What is wrong with settings or kernels is kept for the first use of the device. It is raised here as well if
+    it is not `import torch` that has loaded the package, nor `python -m torch_ascend`, whose report tells it.
+    """
+    if _problem.kept() is None:
+        _make_device_module()
+        try:
+            _read_settings()
+        except Exception as error:
+            _problem.keep(error)
+            if _torch_is_loading():
+                _problem.warn(f"ascend cannot be used until this is mended: {error}")
+    if not _torch_is_loading() and not _is_report():
+        _problem.raise_kept()
+
+
+def _torch_is_loading() -> bool:
+    """Whether `import torch` is under way: its last steps load the packages of devices."""
+    return bool(getattr(torch.__spec__, "_initializing", False))
+
+
+def _is_report() -> bool:
+    """Whether this is `python -m torch_ascend`, which imports the package before it runs `__main__`."""
+    package = "torch_ascend"
+    given = sys.orig_argv
+    named = f"-m{package}" in given or ("-m", package) in zip(given, given[1:])
+    return named and sys.argv[:1] == ["-m"]
+
+
+def _make_device_module() -> None:
+    from . import _C, _sharing
     from . import ascend as device_module
 
     if not hasattr(torch, NAME):
@@ -67,12 +99,19 @@ def finish() -> None:
             for_storage=True,
         )
         _teach_dlpack()
+        _sharing.refuse()
     from . import distributed
 
     distributed.register()
-    # Functions run in the opposite order of registration: the counts are written before the drain.
-    atexit.register(drain)
-    stats.start_recording(os.environ.get("TORCH_FL_OP_STATS", ""))
+    # Functions run in the opposite order of registration: the counts are written before the drain. It gets the
+    # modules: at exit the package may not be there any more, and importing it anew would fail as it has failed.
+    atexit.register(drain, _C, device_module)
+
+
+def _read_settings() -> None:
+    from . import config, plugins, registry
+
+    config.apply_environment()
     registry.load_own_kernels()
     plugins.load()
     config.apply(config.find())
@@ -93,16 +132,13 @@ def _teach_dlpack() -> None:
     torch.Tensor.__dlpack_device__ = dlpack_device
 
 
-def drain() -> None:
+def drain(library: Any, device_module: Any) -> None:
     """Lets the threads of autograd finish before the interpreter ends.
 
     A device's autograd thread gives back Python objects after `backward()` has returned. If
     the interpreter is being finalised by then, the process aborts. Waiting with the lock of the
     interpreter released, until every such thread sleeps twice in a row, leaves nothing to give back.
     """
-    from . import _C
-    from . import ascend as device_module
-
     if device_module._is_in_bad_fork():
         return
     end = time.monotonic() + _DRAIN_SECONDS
@@ -116,7 +152,7 @@ def drain() -> None:
     if device_module.is_initialized():
         for index in range(device_module.device_count()):
             try:
-                _C._synchronize(index)
+                library._synchronize(index)
             except RuntimeError as error:
                 warnings.warn(
                     f"ascend:{index} at exit: {error}", RuntimeWarning, stacklevel=1

@@ -65,6 +65,8 @@ def set_op_blacklist(ops: Iterable[str]) -> None:
     """
     if isinstance(ops, str):
         ops = [ops]
+    if not isinstance(ops, Iterable):
+        raise TypeError(f"a blacklist is a list of operators, got {ops!r}")
     _C._set_op_blacklist([full_name(op, overloads=True) for op in ops])
     registry.update_all()
 

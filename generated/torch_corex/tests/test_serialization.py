@@ -154,3 +154,33 @@ def test_numpy_is_refused_and_lists_are_not() -> None:
     with pytest.raises(TypeError, match="cpu"):
         ours.numpy()
     assert "device='corex:0'" in repr(ours)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.ones(3, device="corex"),
+        nn.Parameter(torch.ones(3, device="corex")),
+        [{"weights": torch.ones(3, device="corex")}],
+        torch.ones(3, device="corex").untyped_storage(),
+    ],
+    ids=["tensor", "parameter", "inside", "storage"],
+)
+def test_sending_a_tensor_to_another_process_is_refused_with_a_way_out(
+    value: object,
+) -> None:
+    from multiprocessing.reduction import ForkingPickler
+
+    queue = torch.multiprocessing.get_context("spawn").SimpleQueue()
+    for send in (queue.put, ForkingPickler.dumps):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"^a tensor on corex:0 cannot be sent .*send tensor\.cpu\(\)",
+        ):
+            send(value)
+
+
+def test_tensors_of_the_host_are_sent_to_other_processes() -> None:
+    queue = torch.multiprocessing.get_context("spawn").SimpleQueue()
+    queue.put(torch.ones(3, device="corex").cpu())
+    assert torch.equal(queue.get(), torch.ones(3))

@@ -43,6 +43,54 @@ def test_a_device_that_is_not_there_is_refused() -> None:
     assert torch.corex.current_device() == 0
 
 
+@pytest.mark.parametrize("index", [128, 256, 2**40, 2**70])
+def test_an_index_is_not_cut_to_eight_bits(index: int) -> None:
+    words = f"^no device corex:{index}, there are {torch.corex.device_count()}$"
+    for call in (
+        torch.corex.set_device,
+        torch.corex.synchronize,
+        torch.corex.current_stream,
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call(index)
+    with pytest.raises(RuntimeError, match="^no device corex:128, there are "):
+        torch.corex.set_device("corex:128")
+
+
+def test_indices_begin_at_0() -> None:
+    for call in (
+        torch.corex.set_device,
+        torch.corex.get_device_properties,
+        torch.corex.memory_allocated,
+    ):
+        with pytest.raises(
+            ValueError, match="^no device corex:-1: indices begin at 0$"
+        ):
+            call(-1)
+    with torch.corex.device(-1):  # no other device, as with torch.cuda
+        assert torch.corex.current_device() == 0
+
+
+def test_what_is_no_stream_or_event_is_refused() -> None:
+    stream = torch.corex.Stream()
+    for call in (torch.corex.set_stream, torch.corex.stream, stream.wait_stream):
+        with pytest.raises(TypeError, match="^expected a torch.Stream, got 3$"):
+            call(3)
+    for call in (stream.wait_event, stream.record_event):
+        with pytest.raises(TypeError, match="^expected a torch.Event, got 'x'$"):
+            call("x")
+    with pytest.raises(
+        TypeError,
+        match="^a stream of corex has no 'prio': it takes device and priority$",
+    ):
+        torch.corex.Stream(prio=1)
+    known = stream.device_type
+    none = torch.corex.Stream(stream_id=12345, device_index=0, device_type=known)
+    with pytest.raises(RuntimeError, match="corex:0 has no stream 12345"):
+        torch.corex.set_stream(none)
+    assert torch.corex.current_stream() == torch.corex.default_stream()
+
+
 def test_devices_tell_of_themselves() -> None:
     properties = torch.corex.get_device_properties(0)
     assert properties.name == torch.corex.get_device_name() != ""
@@ -51,6 +99,11 @@ def test_devices_tell_of_themselves() -> None:
     assert 0 < free <= total == properties.total_memory
     dtypes = torch.corex.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64} <= set(dtypes)
+    for dtype in dtypes:
+        ones = torch.ones(2, dtype=dtype, device="corex")
+        assert (ones + ones).dtype == dtype
+    assert torch.bits8 not in dtypes
+    assert torch.qint8 not in dtypes
     assert torch.corex.is_bf16_supported()
     assert torch.bfloat16 in torch.corex.get_amp_supported_dtype()
 
@@ -178,3 +231,22 @@ def test_streams_have_the_handle_of_the_sdk() -> None:
     )
     assert again == first
     assert again.corex_stream == first.corex_stream
+
+
+def test_a_stream_tells_its_priority() -> None:
+    low, high = torch.corex.Stream.priority_range()
+    urgent = torch.corex.Stream(priority=high - 5)
+    assert urgent.priority == high
+    assert torch.corex.Stream(priority=low + 5).priority == low
+    assert torch.corex.default_stream().priority == 0
+    with torch.corex.stream(urgent):
+        assert torch.corex.current_stream().priority == high
+
+
+def test_an_event_tells_what_it_is() -> None:
+    event = torch.corex.Event()
+    event.record()
+    assert (
+        repr(event)
+        == f"<torch.corex.Event device=corex:0 event_id={event.event_id:#x}>"
+    )

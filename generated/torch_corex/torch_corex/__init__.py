@@ -6,6 +6,10 @@
 TORCH_DEVICE_BACKEND_AUTOLOAD=0); `import torch_corex` does the same by hand. Afterwards
 `torch.ones(3, device="corex")` works and `torch.corex` is the device module, shaped like
 `torch.cuda`.
+
+The variables TORCH_FL_* are read when the package is imported. A mistake in them or in a settings file
+is a warning (`SetupWarning`) where `import torch` has loaded the package, and an error at the first use
+of the device and where a program imports torch_corex itself.
 """
 
 from __future__ import annotations
@@ -17,6 +21,13 @@ def _autoload() -> None:
     It stands before everything else: when a program imports torch_corex first, the import of
     torch comes back here for it while this package is still half made.
     """
+    import sys
+
+    from . import _problem
+
+    if _problem.kept() is not None:
+        # A program that imports the package itself runs this file anew, and is told.
+        sys.modules.pop(__name__, None)
 
 
 from . import _setup  # noqa: E402
@@ -25,6 +36,7 @@ _setup.claim_device_type()
 
 from . import corex  # noqa: E402
 from ._version import __version__  # noqa: E402
+from ._problem import SetupWarning  # noqa: E402
 from .config import ConfigError  # noqa: E402
 from .fallback import (  # noqa: E402
     fallback_mode,
@@ -56,6 +68,7 @@ __all__ = [
     "ConfigError",
     "OpRegistration",
     "RegistrationWarning",
+    "SetupWarning",
     "UnknownOpError",
     "__version__",
     "enable_op_stats",

@@ -25,8 +25,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import fallback, registry
+from . import _C, fallback, registry, stats
 
+_LARGEST = 1 << 20  # bytes of a file of settings
 _FALLBACK = ("mode", "device", "blacklist")
 _VARIABLES = {
     "mode": "TORCH_FL_FALLBACK_MODE",
@@ -36,7 +37,7 @@ _VARIABLES = {
 
 
 class ConfigError(RuntimeError):
-    """A settings file that cannot be used: which, where in it, and why."""
+    """A settings file or an environment variable that cannot be used: which, where in it, and why."""
 
 
 _applied: Path | None = None
@@ -47,16 +48,37 @@ def applied() -> Path | None:
     return _applied
 
 
+def apply_environment() -> None:
+    """Makes the environment variables hold. Raises ConfigError if something in them is wrong."""
+    name = _VARIABLES["blacklist"]
+    given = [op.strip() for op in os.environ.get(name, "").split(",")]
+    where = ""
+    try:
+        _C._get_fallback_mode()  # the library reads all of them, and names the one that is wrong
+        where = f"{name}: "
+        if any(given):
+            fallback.set_op_blacklist([op for op in given if op])
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"{where}{error}") from None
+    recorded = os.environ.get("TORCH_FL_OP_STATS", "")
+    try:
+        stats.start_recording(recorded)
+    except OSError as error:
+        raise ConfigError(
+            f"TORCH_FL_OP_STATS={recorded}: the counts cannot be written there: {error.strerror or error}"
+        ) from None
+
+
 def find() -> Path | None:
     """The settings file, if there is one. Raises ConfigError if TORCH_FL_CONFIG names none."""
     named = os.environ.get("TORCH_FL_CONFIG", "")
     if named:
         path = Path(named)
-        if not path.is_file():
+        if not path.exists():
             raise ConfigError(f"TORCH_FL_CONFIG={named}: no such file")
         return path
     for name in ("torch_corex.toml", "torch_corex.json"):
-        if Path(name).is_file():
+        if Path(name).exists():
             return Path(name)
     return None
 
@@ -128,16 +150,30 @@ def _toml() -> ModuleType | None:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():  # reading a pipe would wait
+        raise ConfigError(
+            f"{path}: this is no file: settings stand in a file of TOML or JSON"
+        )
     try:
+        if path.stat().st_size > _LARGEST:
+            raise ConfigError(
+                f"{path}: more than {_LARGEST >> 20} MiB, which settings never have"
+            )
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte {error.start} is no text in UTF-8") from None
     if path.suffix == ".json":
         try:
             data = json.loads(text)
         except json.JSONDecodeError as error:
             raise ConfigError(
                 f"{path}:{error.lineno}:{error.colno}: {error.msg}"
+            ) from None
+        except (ValueError, RecursionError):
+            raise ConfigError(
+                f"{path}: it is nested too deeply, or has an endless number"
             ) from None
         return _table(path, "", data)
     toml = _toml()
@@ -147,7 +183,9 @@ def _read(path: Path) -> Mapping[str, Any]:
         )
     try:
         return toml.loads(text)
-    except toml.TOMLDecodeError as error:
+    except RecursionError:
+        raise ConfigError(f"{path}: it is nested too deeply") from None
+    except ValueError as error:  # of which TOMLDecodeError is one
         raise ConfigError(f"{path}: {error}") from None
 
 

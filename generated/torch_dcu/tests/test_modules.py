@@ -89,6 +89,58 @@ def test_recurrent_networks(kind: Callable[..., nn.Module], bias: bool) -> None:
         torch.testing.assert_close(model.to(DEVICE)(given.to(DEVICE))[0].cpu(), wanted)
 
 
+def test_gradients_of_fused_cells_from_what_their_forward_leaves() -> None:
+    """It lies as PyTorch's own fused kernels leave it, so that a kernel by hand may be one of the two."""
+    gates, cell = torch.randn(3, 20, requires_grad=True), torch.randn(
+        3, 5, requires_grad=True
+    )
+    grad_hidden, grad_cell = torch.randn(3, 5), torch.randn(3, 5)
+    parts = gates.chunk(4, 1)
+    used = [
+        torch.sigmoid(parts[0]),
+        torch.sigmoid(parts[1]),
+        torch.tanh(parts[2]),
+        torch.sigmoid(parts[3]),
+    ]
+    new_cell = used[1] * cell + used[0] * used[2]
+    torch.autograd.backward(
+        [used[3] * new_cell.tanh(), new_cell], [grad_hidden, grad_cell]
+    )
+    backward = torch.ops.aten._thnn_fused_lstm_cell_backward_impl
+    given = (
+        grad_hidden,
+        grad_cell,
+        cell.detach(),
+        new_cell.detach(),
+        torch.cat(used, 1).detach(),
+    )
+    found = backward(*(one.to(DEVICE) for one in given), True)
+    for one, wanted in zip(
+        found, (gates.grad, cell.grad, gates.grad.sum(0)), strict=True
+    ):
+        torch.testing.assert_close(one.cpu(), wanted)
+
+    inner, outer = torch.randn(3, 15, requires_grad=True), torch.randn(
+        3, 15, requires_grad=True
+    )
+    hidden = torch.randn(3, 5, requires_grad=True)
+    ours, theirs = inner.chunk(3, 1), outer.chunk(3, 1)
+    reset, update = torch.sigmoid(ours[0] + theirs[0]), torch.sigmoid(
+        ours[1] + theirs[1]
+    )
+    candidate = torch.tanh(ours[2] + theirs[2] * reset)
+    ((hidden - candidate) * update + candidate).backward(grad_hidden)
+    workspace = torch.cat([reset, update, candidate, hidden, theirs[2]], 1).detach()
+    found = torch.ops.aten._thnn_fused_gru_cell_backward(
+        grad_hidden.to(DEVICE), workspace.to(DEVICE), True
+    )
+    sums = (inner.grad.sum(0), outer.grad.sum(0))
+    for one, wanted in zip(
+        found, (inner.grad, outer.grad, hidden.grad, *sums), strict=True
+    ):
+        torch.testing.assert_close(one.cpu(), wanted)
+
+
 def test_parameters_stay_the_same_objects_when_a_module_moves() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     model[1].weight = model[0].weight  # tied

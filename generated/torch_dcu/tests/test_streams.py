@@ -43,6 +43,47 @@ def test_a_device_that_is_not_there_is_refused() -> None:
     assert torch.dcu.current_device() == 0
 
 
+@pytest.mark.parametrize("index", [128, 256, 2**40, 2**70])
+def test_an_index_is_not_cut_to_eight_bits(index: int) -> None:
+    words = f"^no device dcu:{index}, there are {torch.dcu.device_count()}$"
+    for call in (torch.dcu.set_device, torch.dcu.synchronize, torch.dcu.current_stream):
+        with pytest.raises(RuntimeError, match=words):
+            call(index)
+    with pytest.raises(RuntimeError, match="^no device dcu:128, there are "):
+        torch.dcu.set_device("dcu:128")
+
+
+def test_indices_begin_at_0() -> None:
+    for call in (
+        torch.dcu.set_device,
+        torch.dcu.get_device_properties,
+        torch.dcu.memory_allocated,
+    ):
+        with pytest.raises(ValueError, match="^no device dcu:-1: indices begin at 0$"):
+            call(-1)
+    with torch.dcu.device(-1):  # no other device, as with torch.cuda
+        assert torch.dcu.current_device() == 0
+
+
+def test_what_is_no_stream_or_event_is_refused() -> None:
+    stream = torch.dcu.Stream()
+    for call in (torch.dcu.set_stream, torch.dcu.stream, stream.wait_stream):
+        with pytest.raises(TypeError, match="^expected a torch.Stream, got 3$"):
+            call(3)
+    for call in (stream.wait_event, stream.record_event):
+        with pytest.raises(TypeError, match="^expected a torch.Event, got 'x'$"):
+            call("x")
+    with pytest.raises(
+        TypeError, match="^a stream of dcu has no 'prio': it takes device and priority$"
+    ):
+        torch.dcu.Stream(prio=1)
+    known = stream.device_type
+    none = torch.dcu.Stream(stream_id=12345, device_index=0, device_type=known)
+    with pytest.raises(RuntimeError, match="dcu:0 has no stream 12345"):
+        torch.dcu.set_stream(none)
+    assert torch.dcu.current_stream() == torch.dcu.default_stream()
+
+
 def test_devices_tell_of_themselves() -> None:
     properties = torch.dcu.get_device_properties(0)
     assert properties.name == torch.dcu.get_device_name() != ""
@@ -51,6 +92,11 @@ def test_devices_tell_of_themselves() -> None:
     assert 0 < free <= total == properties.total_memory
     dtypes = torch.dcu.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64} <= set(dtypes)
+    for dtype in dtypes:
+        ones = torch.ones(2, dtype=dtype, device="dcu")
+        assert (ones + ones).dtype == dtype
+    assert torch.bits8 not in dtypes
+    assert torch.qint8 not in dtypes
     assert torch.dcu.is_bf16_supported()
     assert torch.bfloat16 in torch.dcu.get_amp_supported_dtype()
 
@@ -178,3 +224,19 @@ def test_streams_have_the_handle_of_the_sdk() -> None:
     )
     assert again == first
     assert again.dcu_stream == first.dcu_stream
+
+
+def test_a_stream_tells_its_priority() -> None:
+    low, high = torch.dcu.Stream.priority_range()
+    urgent = torch.dcu.Stream(priority=high - 5)
+    assert urgent.priority == high
+    assert torch.dcu.Stream(priority=low + 5).priority == low
+    assert torch.dcu.default_stream().priority == 0
+    with torch.dcu.stream(urgent):
+        assert torch.dcu.current_stream().priority == high
+
+
+def test_an_event_tells_what_it_is() -> None:
+    event = torch.dcu.Event()
+    event.record()
+    assert repr(event) == f"<torch.dcu.Event device=dcu:0 event_id={event.event_id:#x}>"

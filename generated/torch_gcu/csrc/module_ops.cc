@@ -4,7 +4,6 @@
 // counts of what ran.
 #include "module.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/library.h>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "aten/boxed_operators.h"
 #include "aten/fallback.h"
 #include "aten/settings.h"
 #include "aten/stats.h"
@@ -49,23 +49,7 @@ c10::WarningHandler& silence() {
   return handler;
 }
 
-c10::OperatorHandle find_operator(const std::string& name) {
-  const size_t dot = name.find('.');
-  const c10::OperatorName wanted(
-      name.substr(0, dot),
-      dot == std::string::npos ? std::string() : name.substr(dot + 1));
-  return c10::Dispatcher::singleton().findSchemaOrThrow(
-      wanted.name.c_str(), wanted.overload_name.c_str());
-}
-
-// Whether the operator is registered by name to fall back: the dispatcher knows
-// of a kernel only from which file it came.
-bool is_boxed_fallback(const std::string& name) {
-  return find_operator(name).dumpState().find("register_fallback_") !=
-      std::string::npos;
-}
-
-// Operators that fall back although they have a kernel, by request.
+// Operators that fall back by request although others have kernels of them.
 std::unordered_map<std::string, std::unique_ptr<torch::Library>>& forced() {
   static auto* const libraries =
       new std::unordered_map<std::string, std::unique_ptr<torch::Library>>();
@@ -119,7 +103,12 @@ void bind_operators(pybind11::module_& module) {
   module.def("_get_op_blacklist", wrap_pybind_function([]() {
                return std::vector<std::string>(get_blacklist());
              }));
-  module.def("_is_boxed_fallback", wrap_pybind_function(&is_boxed_fallback));
+  module.def(
+      "_is_boxed_fallback", wrap_pybind_function([](const std::string& op) {
+        return is_boxed_fallback(op);
+      }));
+  // For what asks by itself whether it is to run, as for the blacklist.
+  module.def("_set_declined", wrap_pybind_function(&set_declined));
   module.def("_force_fallback", wrap_pybind_function(&force_fallback));
   module.def("_unforce_fallback", wrap_pybind_function(&unforce_fallback));
   module.def("_enable_op_stats", wrap_pybind_function(&enable_op_stats));

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import os
 import socket
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
 from torch import nn
 
-import torch_gcu  # noqa: F401
+import torch_gcu.distributed
 
 DEVICE = "gcu"
 BACKEND = "eccl"
@@ -165,6 +168,116 @@ def movements(device: torch.device, rank: int, ranks: int) -> None:
     dist.barrier()
 
 
+SHAPE = (2, 3, 4, 4)
+
+
+def of_rank(rank: int, part: int = 0) -> torch.Tensor:
+    """What a rank sends; whole numbers, whose sums are exact."""
+    return torch.arange(96.0).reshape(SHAPE) * (part + 1) + 1000 * rank
+
+
+def laid(value: torch.Tensor, order: int) -> torch.Tensor:
+    """The same numbers in memory as they are, back to front, or with the channels last."""
+    if order % 3 == 1:
+        return value.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0)
+    return value.contiguous(
+        memory_format=torch.channels_last if order % 3 else torch.contiguous_format
+    )
+
+
+def orders(device: torch.device, rank: int, ranks: int) -> None:
+    """Dense tensors with any strides at both ends of every collective, and with those of each rank's own."""
+    for sent, received, turn in itertools.product(range(3), range(3), (0, rank)):
+        in_order(device, rank, ranks, sent + turn, received + turn)
+    negated = torch.tensor([1 + 2j], device=device).conj().imag
+    parts = [torch.empty(1, device=device) for _ in range(ranks)]
+    dist.all_gather(parts, negated)
+    same(torch.cat(parts), [-2.0] * ranks)
+
+
+def in_order(
+    device: torch.device, rank: int, ranks: int, sent: int, received: int
+) -> None:
+    def source(part: int = 0) -> torch.Tensor:
+        return laid(of_rank(rank, part).to(device), sent)
+
+    def sources() -> list[torch.Tensor]:
+        return [
+            laid(of_rank(rank, part).to(device), sent + part) for part in range(ranks)
+        ]
+
+    def target(*shape: int) -> torch.Tensor:
+        return laid(torch.zeros(shape or SHAPE, device=device), received)
+
+    def targets() -> list[torch.Tensor]:
+        return [laid(target(), received + part) for part in range(ranks)]
+
+    def sum_of(part: int = 0) -> torch.Tensor:
+        return sum((of_rank(other, part) for other in range(ranks)), torch.zeros(SHAPE))
+
+    whole = (2 * ranks, *SHAPE[1:])
+    everyone = torch.cat([of_rank(other) for other in range(ranks)])
+    for kind, wanted in (
+        (dist.ReduceOp.SUM, sum_of()),
+        (dist.ReduceOp.AVG, sum_of() / ranks),
+    ):
+        value = source()
+        dist.all_reduce(value, kind)
+        same(value, wanted)
+    value = source()
+    dist.reduce(value, 1)
+    same(value, sum_of() if rank == 1 else of_rank(rank))
+    value = source()
+    dist.broadcast(value, 1)
+    same(value, of_rank(1))
+    outputs = targets()
+    dist.all_gather(outputs, source())
+    same(torch.cat(outputs), everyone)
+    output = target(*whole)
+    dist.all_gather_into_tensor(output, source())
+    same(output, everyone)
+    output = target()
+    dist.reduce_scatter(output, sources())
+    same(output, sum_of(rank))
+    dist.reduce_scatter_tensor(output, laid(everyone.to(device), sent))
+    same(output, ranks * of_rank(rank))
+    outputs = targets()
+    dist.gather(source(), outputs if rank == 0 else None, 0)
+    same(torch.cat(outputs), everyone if rank == 0 else torch.zeros(whole))
+    output = target()
+    dist.scatter(output, sources() if rank == 1 else None, 1)
+    same(output, of_rank(1, rank))
+    outputs = targets()
+    dist.all_to_all(outputs, sources())
+    for other, output in enumerate(outputs):
+        same(output, of_rank(other, rank))
+    output = target(*whole)
+    dist.all_to_all_single(output, laid(torch.cat(sources()), sent))
+    same(output, torch.cat([of_rank(other, rank) for other in range(ranks)]))
+    output = target()
+    pair = [
+        dist.P2POp(dist.isend, source(), (rank + 1) % ranks),
+        dist.P2POp(dist.irecv, output, (rank - 1) % ranks),
+    ]
+    for request in dist.batch_isend_irecv(pair):
+        request.wait()
+    same(output, of_rank((rank - 1) % ranks))
+
+
+def one_store(device: torch.device, rank: int, ranks: int) -> None:
+    """Groups that come one after another under one name do not meet the traces of earlier ones."""
+    store = dist.PrefixStore("again", dist.distributed_c10d._get_default_store())
+    for _ in range(3):
+        group = torch_gcu.distributed._create(store, rank, ranks, timedelta(minutes=1))
+        value = torch.ones(3, device=device)
+        group.allreduce(value).wait()
+        same(value, [float(ranks)] * 3)
+        if hasattr(group, "shutdown"):
+            group.shutdown()
+            with pytest.raises(RuntimeError, match="this process group was shut down"):
+                group.allreduce(value)
+
+
 def messages(device: torch.device, rank: int, ranks: int) -> None:
     right, left = (rank + 1) % ranks, (rank - 1) % ranks
     received = torch.empty(3, device=device)
@@ -272,6 +385,73 @@ def with_ddp(device: torch.device, rank: int, ranks: int) -> None:
     check_parameters(dict(model.module.state_dict()), ranks)
 
 
+def with_logging(device: torch.device, rank: int, ranks: int) -> None:
+    """DDP's own times of its steps, which it takes on the device."""
+    model = nn.parallel.DistributedDataParallel(
+        Net().to(device), device_ids=[device.index]
+    )
+    model._set_ddp_runtime_logging_sample_rate(1)
+    inputs, targets = (part.chunk(ranks)[rank].to(device) for part in data(ranks))
+    train(model, inputs, targets)
+    model(inputs)
+    times = model._get_ddp_logging_data()
+    for what in ("forward_compute", "backward_compute", "backward_comm"):
+        assert times[f"avg_{what}_time"] > 0, what
+
+
+def with_sync_batch_norm(device: torch.device, rank: int, ranks: int) -> None:
+    for sizes in ([3] * ranks, [2 + other for other in range(ranks)]):
+        for order in (0, 2):
+            sync_batch_norm(device, rank, sizes, order)
+    layer = nn.SyncBatchNorm(4).to(device)
+    value = torch.randn(6, 4, generator=torch.Generator().manual_seed(rank)).to(device)
+    for dtype in (torch.float16, torch.bfloat16):
+        found = layer(value.to(dtype))
+        assert found.dtype == dtype
+        torch.testing.assert_close(found.float(), layer(value), rtol=2e-2, atol=2e-2)
+
+
+def sync_batch_norm(
+    device: torch.device, rank: int, sizes: list[int], order: int
+) -> None:
+    """DDP with a part of the batch on each rank, and one process with all of it."""
+    ranks = len(sizes)
+    generator = torch.Generator().manual_seed(6)
+    values = laid(torch.randn(sum(sizes), 3, 4, 4, generator=generator) * 2 + 5, order)
+    factors = torch.randn(sum(sizes), 4, 2, 2, generator=generator)
+    torch.manual_seed(1)
+    single = nn.Sequential(
+        nn.Conv2d(3, 4, 3, bias=False),
+        nn.BatchNorm2d(4),
+        nn.GELU(),
+        nn.BatchNorm2d(4, affine=False),
+    )
+    shared = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(single)).to(device)
+    model = nn.parallel.DistributedDataParallel(shared, device_ids=[device.index])
+    whole = values.clone().requires_grad_()
+    own = laid(values.split(sizes)[rank].to(device), order).requires_grad_()
+    for _ in range(2):
+        wanted = single(whole)
+        (wanted * factors).sum().backward()
+        found = model(own)
+        (found * factors.split(sizes)[rank].to(device)).sum().backward()
+
+    def close(found: torch.Tensor, wanted: torch.Tensor) -> None:
+        torch.testing.assert_close(
+            found.detach().cpu(), wanted.detach(), rtol=1e-5, atol=1e-5
+        )
+
+    close(found, wanted.split(sizes)[rank])
+    close(own.grad, whole.grad.split(sizes)[rank])
+    for parameter, other in zip(shared.parameters(), single.parameters(), strict=True):
+        close(parameter.grad * ranks, other.grad)  # of which DDP makes the mean
+    for (name, buffer), other in zip(
+        shared.named_buffers(), single.buffers(), strict=True
+    ):
+        assert "running" in name or "tracked" in name
+        close(buffer, other)
+
+
 def with_fsdp(device: torch.device, rank: int, ranks: int) -> None:
     from torch.distributed.device_mesh import init_device_mesh
 
@@ -291,17 +471,24 @@ def with_fsdp(device: torch.device, rank: int, ranks: int) -> None:
     )
 
 
+PARTS = (
+    reductions,
+    movements,
+    orders,
+    messages,
+    one_store,
+    asynchronous,
+    refused,
+    with_ddp,
+    with_logging,
+    with_sync_batch_norm,
+    with_fsdp,
+)
+
+
 def everything(device: torch.device, rank: int, ranks: int) -> None:
     """All of it in one start, which is what takes the time. The traceback of a failure names the part."""
-    for part in (
-        reductions,
-        movements,
-        messages,
-        asynchronous,
-        refused,
-        with_ddp,
-        with_fsdp,
-    ):
+    for part in PARTS:
         part(device, rank, ranks)
 
 
@@ -322,8 +509,6 @@ def too_late(device: torch.device, rank: int, ranks: int) -> None:
             RuntimeError,
             match="has not finished within 500 ms: does every rank take part",
         ):
-            from datetime import timedelta
-
             dist.all_reduce(value, async_op=True).wait(timedelta(milliseconds=500))
         dist.distributed_c10d._get_default_group()._get_backend(device).abort()
         os._exit(0)

@@ -43,6 +43,52 @@ def test_a_device_that_is_not_there_is_refused() -> None:
     assert torch.maca.current_device() == 0
 
 
+@pytest.mark.parametrize("index", [128, 256, 2**40, 2**70])
+def test_an_index_is_not_cut_to_eight_bits(index: int) -> None:
+    words = f"^no device maca:{index}, there are {torch.maca.device_count()}$"
+    for call in (
+        torch.maca.set_device,
+        torch.maca.synchronize,
+        torch.maca.current_stream,
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call(index)
+    with pytest.raises(RuntimeError, match="^no device maca:128, there are "):
+        torch.maca.set_device("maca:128")
+
+
+def test_indices_begin_at_0() -> None:
+    for call in (
+        torch.maca.set_device,
+        torch.maca.get_device_properties,
+        torch.maca.memory_allocated,
+    ):
+        with pytest.raises(ValueError, match="^no device maca:-1: indices begin at 0$"):
+            call(-1)
+    with torch.maca.device(-1):  # no other device, as with torch.cuda
+        assert torch.maca.current_device() == 0
+
+
+def test_what_is_no_stream_or_event_is_refused() -> None:
+    stream = torch.maca.Stream()
+    for call in (torch.maca.set_stream, torch.maca.stream, stream.wait_stream):
+        with pytest.raises(TypeError, match="^expected a torch.Stream, got 3$"):
+            call(3)
+    for call in (stream.wait_event, stream.record_event):
+        with pytest.raises(TypeError, match="^expected a torch.Event, got 'x'$"):
+            call("x")
+    with pytest.raises(
+        TypeError,
+        match="^a stream of maca has no 'prio': it takes device and priority$",
+    ):
+        torch.maca.Stream(prio=1)
+    known = stream.device_type
+    none = torch.maca.Stream(stream_id=12345, device_index=0, device_type=known)
+    with pytest.raises(RuntimeError, match="maca:0 has no stream 12345"):
+        torch.maca.set_stream(none)
+    assert torch.maca.current_stream() == torch.maca.default_stream()
+
+
 def test_devices_tell_of_themselves() -> None:
     properties = torch.maca.get_device_properties(0)
     assert properties.name == torch.maca.get_device_name() != ""
@@ -51,6 +97,11 @@ def test_devices_tell_of_themselves() -> None:
     assert 0 < free <= total == properties.total_memory
     dtypes = torch.maca.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64} <= set(dtypes)
+    for dtype in dtypes:
+        ones = torch.ones(2, dtype=dtype, device="maca")
+        assert (ones + ones).dtype == dtype
+    assert torch.bits8 not in dtypes
+    assert torch.qint8 not in dtypes
     assert torch.maca.is_bf16_supported()
     assert torch.bfloat16 in torch.maca.get_amp_supported_dtype()
 
@@ -178,3 +229,21 @@ def test_streams_have_the_handle_of_the_sdk() -> None:
     )
     assert again == first
     assert again.maca_stream == first.maca_stream
+
+
+def test_a_stream_tells_its_priority() -> None:
+    low, high = torch.maca.Stream.priority_range()
+    urgent = torch.maca.Stream(priority=high - 5)
+    assert urgent.priority == high
+    assert torch.maca.Stream(priority=low + 5).priority == low
+    assert torch.maca.default_stream().priority == 0
+    with torch.maca.stream(urgent):
+        assert torch.maca.current_stream().priority == high
+
+
+def test_an_event_tells_what_it_is() -> None:
+    event = torch.maca.Event()
+    event.record()
+    assert (
+        repr(event) == f"<torch.maca.Event device=maca:0 event_id={event.event_id:#x}>"
+    )

@@ -114,6 +114,19 @@ def test_what_is_no_part_is_refused(wrong: object, error: type[Exception]) -> No
         torch.mlu.set_per_process_memory_fraction(wrong)
 
 
+def test_a_fraction_of_nothing_is_refused_and_one_that_holds_is_told() -> None:
+    with pytest.raises(ValueError) as error:
+        torch.mlu.set_per_process_memory_fraction(0.0)
+    assert str(error.value) == "a fraction is above 0 and at most 1, got 0.0"
+    assert torch.mlu.get_per_process_memory_fraction() == 1.0
+    try:
+        torch.mlu.set_per_process_memory_fraction(0.5)
+        assert torch.mlu.get_per_process_memory_fraction("mlu:0") == 0.5
+    finally:
+        torch.mlu.set_per_process_memory_fraction(1.0)
+    assert torch.mlu.memory.get_per_process_memory_fraction() == 1.0
+
+
 def test_the_summary_is_a_table_of_the_same_numbers() -> None:
     tensor = allocate(12)
     summary = torch.mlu.memory_summary()

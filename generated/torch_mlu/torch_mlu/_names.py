@@ -8,6 +8,8 @@ import difflib
 
 import torch
 
+_LONGEST = 100  # characters of a name that is no operator's
+
 
 class UnknownOpError(ValueError):
     """A name that is no operator of this PyTorch."""
@@ -26,6 +28,9 @@ def full_name(name: str, overloads: bool = False) -> str:
     if not isinstance(name, str):
         name = _name_of(name)
     qualified = name if "::" in name else f"aten::{name}"
+    qualified = qualified.removesuffix(
+        ".default"
+    )  # torch.ops calls the overload without a name so
     known = all_ops()
     if qualified in known:
         return qualified
@@ -34,13 +39,19 @@ def full_name(name: str, overloads: bool = False) -> str:
         return qualified
     if several:
         raise UnknownOpError(
-            f'"{name}" has several overloads, name one: {", ".join(several)}'
+            f"{_quoted(name)} has several overloads, name one: {', '.join(several)}"
         )
-    close = difflib.get_close_matches(qualified, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(qualified[:_LONGEST], known, n=1, cutoff=0.6)
     hint = f'; did you mean "{close[0]}"?' if close else ""
     raise UnknownOpError(
-        f'"{name}" is not an operator of PyTorch {torch.__version__}{hint}'
+        f"{_quoted(name)} is not an operator of PyTorch {torch.__version__}{hint}"
     )
+
+
+def _quoted(name: str) -> str:
+    """A name for a message: short, on one line, without what drives a terminal."""
+    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown) + '"'
 
 
 def _name_of(op: object) -> str:

@@ -138,7 +138,7 @@ def test_two_of_the_same_priority_are_reported_and_the_later_one_runs() -> None:
 
 def test_a_compiled_kernel_has_priority_0() -> None:
     compiled = entries("aten::empty.memory_format")
-    assert [(e.kind, e.active) for e in compiled] == [("native", True)]
+    assert [(e.kind, e.active) for e in compiled] == [("runtime", True)]
     calls = []
 
     @torch_musa.register_op("aten::_copy_from", priority=-1)
@@ -163,6 +163,11 @@ def test_a_compiled_kernel_has_priority_0() -> None:
         ("aten::erff", "did you mean"),
         ("aten::add", "has several overloads, name one: aten::add.Scalar, "),
         ("zzzzzzzzzzzz::qqqqqqqqqqqq", "is not an operator of PyTorch"),
+        (
+            "aten::erf\x1b[31m\n",
+            '"aten::erf\\x1b[31m\\n" is not an operator of PyTorch',
+        ),
+        ("q" * 5000, '"' + "q" * 100 + '..." is not an operator of PyTorch'),
     ],
 )
 def test_what_is_no_operator_is_an_error_with_a_suggestion(
@@ -184,7 +189,34 @@ def test_a_function_that_cannot_take_the_arguments_is_refused() -> None:
         torch_musa.register_op("aten::erf")(3)
     with pytest.raises(TypeError, match="a priority is a whole number"):
         torch_musa.register_op("aten::erf", priority=1.5)
+    for wrong in (torch.float32, "float32", None):
+        with pytest.raises(
+            TypeError, match=f"^dtypes is a list of those of torch, got {wrong!r}$"
+        ):
+            torch_musa.register_op("aten::erf", dtypes=wrong)
     assert erf() == EXACT
+
+
+def test_the_overload_without_a_name_may_be_called_default() -> None:
+    assert torch_musa.is_op_registered(
+        "aten::erf.default"
+    ) == torch_musa.is_op_registered("aten::erf")
+    with pytest.raises(torch_musa.UnknownOpError):
+        torch_musa.is_op_registered("aten::add.default")
+
+
+def test_a_kernel_that_calls_itself_is_told_so() -> None:
+    @torch_musa.register_op("aten::erf")
+    def endless(self: torch.Tensor) -> torch.Tensor:
+        return torch.erf(self)
+
+    with pytest.raises(RecursionError) as error:
+        erf()
+    assert str(error.value) == (
+        f"aten::erf: the kernel {__name__}:test_a_kernel_that_calls_itself_is_told_so.<locals>.endless calls itself: "
+        "inside it, the operator on tensors of musa is this kernel again. Use other operators, or return "
+        "NotImplemented"
+    )
 
 
 def test_a_composed_operator_warns_of_its_gradients() -> None:
@@ -214,6 +246,23 @@ def test_the_strategy_of_an_operator_is_set() -> None:
         torch_musa.set_op_strategy("aten::matmul", "fallback")
 
 
+def test_what_runs_on_the_host_is_no_kernel() -> None:
+    kinds = {
+        entry.op: entry.kind for entry in torch_musa.list_registered_ops(fallback=True)
+    }
+    assert kinds["aten::native_layer_norm"] == "fallback"  # by the common fallback
+    assert kinds["aten::convolution_overrideable"] == "fallback"
+    assert kinds["aten::_copy_from"] == "runtime"
+    assert not torch_musa.is_op_registered("aten::native_layer_norm")
+    assert torch_musa.is_op_registered("aten::_copy_from")
+    without = {entry.op for entry in torch_musa.list_registered_ops()}
+    assert without == {op for op, kind in kinds.items() if kind != "fallback"}
+    with pytest.raises(
+        ValueError, match="is of the runtime, which the CPU cannot stand in for"
+    ):
+        torch_musa.set_op_strategy("aten::_copy_from", "fallback")
+
+
 def test_calls_of_python_kernels_are_counted() -> None:
     torch_musa.register_op("aten::erf")(answer(1))
     torch_musa.enable_op_stats()
@@ -222,6 +271,72 @@ def test_calls_of_python_kernels_are_counted() -> None:
     assert counts["aten::erf", "python"].calls == 2
     assert counts["aten::erf", "python"].ns > 0
     assert ("aten::erf", "fallback") not in counts
+
+
+ON_HOST = torch.ones(1)
+
+
+def returning(value: object) -> Callable[..., object]:
+    def kernel(self: torch.Tensor) -> object:
+        return value
+
+    return kernel
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (ON_HOST, "a tensor on cpu where one on musa belongs"),
+        (None, "None where a tensor belongs"),
+        (2.5, "2.5 where a tensor belongs"),
+        ([1, 2], "a list of 2 where a tensor belongs"),
+        ("text", "a value of type str where a tensor belongs"),
+    ],
+)
+def test_what_a_kernel_returns_is_looked_at(value: object, words: str) -> None:
+    kernel = returning(value)
+    torch_musa.register_op("aten::erf")(kernel)
+    with pytest.raises(RuntimeError) as error:
+        erf()
+    assert (
+        str(error.value)
+        == f"the kernel {kernel.__module__}:returning.<locals>.kernel of aten::erf returned {words}"
+    )
+    torch_musa.unregister_op("aten::erf")
+    assert erf() == EXACT
+
+
+def test_a_kernel_returns_as_much_as_its_operator() -> None:
+    kernel = torch_musa.register_op("aten::max.dim")(
+        lambda self, dim, keepdim=False: self
+    )
+    with pytest.raises(
+        RuntimeError, match="of aten::max.dim returned one tensor, and it has 2 results"
+    ):
+        torch.ones(2, device="musa").max(0)
+    torch_musa.unregister_op("aten::max.dim", kernel)
+
+
+def test_a_kernel_in_place_returns_what_it_was_given() -> None:
+    @torch_musa.register_op("aten::erf_")
+    def kernel(self: torch.Tensor) -> torch.Tensor:
+        return self.fill_(9)
+
+    x = torch.zeros(1, device="musa")
+    assert x.erf_().item() == 9
+    assert erf() == EXACT  # which is another operator
+
+
+def test_bfloat16_is_supported_by_what_is_for_it() -> None:
+    from torch_musa import _kernels
+
+    supported = torch.musa.is_bf16_supported
+    assert supported()
+    assert supported(including_emulation=False) == _kernels.BFLOAT16
+    torch_musa.register_op("aten::erf", dtypes=[torch.float16])(answer(1))
+    assert supported(including_emulation=False) == _kernels.BFLOAT16
+    torch_musa.register_op("aten::erfc", dtypes=[torch.bfloat16])(answer(1))
+    assert supported(including_emulation=False)
 
 
 def install(folder: Path, name: str, target: str, code: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 import torch_musa
-from torch_musa import _version, config, plugins
+from torch_musa import _problem, _version, config, plugins
 
 _VARIABLES = (
     "TORCH_DEVICE_BACKEND_AUTOLOAD",
@@ -27,8 +27,8 @@ _VARIABLES = (
 
 
 def report() -> dict[str, Any]:
-    """Everything, as JSON can hold it."""
-    ops = Counter(op.kind for op in torch_musa.list_registered_ops(fallback=True))
+    """Everything, as JSON can hold it. With an `error` the device cannot be used, and nothing is told of it."""
+    wrong = _problem.kept()
     applied = config.applied()
     return {
         "python": platform.python_version(),
@@ -41,14 +41,9 @@ def report() -> dict[str, Any]:
             "version": _version.SDK_VERSION,
             "simulated": _version.SDK_SIMULATED,
         },
-        "devices": [_device(index) for index in range(torch.musa.device_count())],
-        "fallback": {
-            "mode": torch_musa.get_fallback_mode(),
-            "device": torch_musa.get_fallback_device(),
-            "blacklist": torch_musa.get_op_blacklist(),
-        },
+        "error": str(wrong) if wrong is not None else None,
+        **(_usable() if wrong is None else {}),
         "config": str(applied) if applied else None,
-        "ops": {kind: ops.get(kind, 0) for kind in ("native", "python", "fallback")},
         "plugins": [
             {"name": p.name, "target": p.target, "error": p.error}
             for p in plugins.loaded()
@@ -57,6 +52,22 @@ def report() -> dict[str, Any]:
             name: value
             for name, value in sorted(os.environ.items())
             if name.startswith("TORCH_FL_") or name in _VARIABLES
+        },
+    }
+
+
+def _usable() -> dict[str, Any]:
+    ops = Counter(op.kind for op in torch_musa.list_registered_ops(fallback=True))
+    return {
+        "devices": [_device(index) for index in range(torch.musa.device_count())],
+        "fallback": {
+            "mode": torch_musa.get_fallback_mode(),
+            "device": torch_musa.get_fallback_device(),
+            "blacklist": torch_musa.get_op_blacklist(),
+        },
+        "ops": {
+            kind: ops.get(kind, 0)
+            for kind in ("native", "library", "python", "runtime", "fallback")
         },
     }
 
@@ -84,9 +95,25 @@ def text(told: dict[str, Any]) -> str:
         ("PyTorch", f"{told['torch']}, generated for {told['generated_for_torch']}"),
         ("torch_musa", told["torch_musa"]),
         ("SDK", f"{sdk['name']}{version}{simulated}"),
-        ("Devices", str(len(told["devices"])) if told["devices"] else "none found"),
     ]
-    for device in told["devices"]:
+    if told["error"] is None:
+        rows += _usable_rows(told)
+    rows.append(("Settings file", told["config"] or "none"))
+    for plugin in told["plugins"]:
+        state = plugin["error"] or "loaded"
+        rows.append(("Plugin", f"{plugin['name']} ({plugin['target']}): {state}"))
+    for name, value in told["environment"].items():
+        rows.append((name, value))
+    if told["error"] is not None:
+        rows.append(("Error", told["error"]))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:{width}}  {value}" for name, value in rows)
+
+
+def _usable_rows(told: dict[str, Any]) -> list[tuple[str, str]]:
+    devices = told["devices"]
+    rows = [("Devices", str(len(devices)) if devices else "none found")]
+    for device in devices:
         size = (
             device["error"]
             if "error" in device
@@ -97,26 +124,19 @@ def text(told: dict[str, Any]) -> str:
     rows += [
         ("Fallback", f"{fallback['mode']}, to {fallback['device']}"),
         ("Blacklist", ", ".join(fallback["blacklist"]) or "empty"),
-        ("Settings file", told["config"] or "none"),
         ("Operators", ", ".join(f"{n} {kind}" for kind, n in told["ops"].items())),
     ]
-    for plugin in told["plugins"]:
-        state = plugin["error"] or "loaded"
-        rows.append(("Plugin", f"{plugin['name']} ({plugin['target']}): {state}"))
-    for name, value in told["environment"].items():
-        rows.append((name, value))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:{width}}  {value}" for name, value in rows)
+    return rows
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the report."""
+    """Prints the report. Tells 2 if the device cannot be used, else 0."""
     parser = argparse.ArgumentParser(prog="python -m torch_musa", description=__doc__)
     parser.add_argument("--json", action="store_true", help="for programs")
     as_json = parser.parse_args(arguments).json
     told = report()
     print(json.dumps(told, indent=2) if as_json else text(told))
-    return 0
+    return 0 if told["error"] is None else 2
 
 
 if __name__ == "__main__":

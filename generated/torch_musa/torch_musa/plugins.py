@@ -9,9 +9,10 @@ without arguments. One that fails is left out and reported; it does not stop `im
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+
+from . import _problem
 
 GROUP = "torch_musa.plugins"
 
@@ -35,7 +36,10 @@ def loaded() -> tuple[Plugin, ...]:
 
 def load() -> None:
     """Loads each installed plugin once, in the order of their names. TORCH_FL_PLUGINS=0 loads none."""
-    if _loaded or os.environ.get("TORCH_FL_PLUGINS", "1") == "0":
+    switch = os.environ.get("TORCH_FL_PLUGINS", "")
+    if switch not in ("", "0", "1"):
+        raise RuntimeError(f"TORCH_FL_PLUGINS={switch} is no switch: use 0 or 1")
+    if _loaded or switch == "0":
         return
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         error = None
@@ -43,11 +47,7 @@ def load() -> None:
             target = entry.load()
             if callable(target):
                 target()
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             error = f"{type(problem).__name__}: {problem}"
-            warnings.warn(
-                f"plugin {entry.name} ({entry.value}) is left out: {error}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            _problem.warn(f"plugin {entry.name} ({entry.value}) is left out: {error}")
         _loaded.append(Plugin(entry.name, entry.value, error))

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import os
 import sys
@@ -18,7 +19,7 @@ from . import _C
 
 @dataclass
 class OpStats:
-    """One operator by one strategy (`native`, `library`, `fallback`, `python`) since the last reset.
+    """One operator by one strategy (`native`, `library`, `runtime`, `fallback`, `python`) since the last reset.
 
     `ns` are nanoseconds on the host; `h2d_bytes` and `d2h_bytes` what a fallback copied to and from
     the device; `rejected` the calls that the mode `strict` refused.
@@ -76,9 +77,16 @@ def reset_op_stats() -> None:
 def save_op_stats(path: str | os.PathLike[str], model: str | None = None) -> None:
     """Writes the counts as JSON, as `fl-gen coverage` reads them. The model's name is that of the file if not given.
 
-    The file is there wholly or not at all. Raises OSError if it cannot be written.
+    The file is there wholly or not at all; a link stays one, and a device or a pipe is written to. Raises OSError
+    if it cannot be written.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if not os.fspath(path) or target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder: name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{os.fspath(path)!r}: there is no folder {target.parent}"
+        )
     record = {
         "schema": 1,
         "framework": "torch",
@@ -87,6 +95,9 @@ def save_op_stats(path: str | os.PathLike[str], model: str | None = None) -> Non
         "ops": [asdict(entry) for entry in get_op_stats()],
     }
     text = json.dumps(record, indent=1) + "\n"
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
     handle, partial = tempfile.mkstemp(
         dir=target.parent, prefix=target.name, suffix=".tmp"
     )
@@ -103,13 +114,19 @@ def save_op_stats(path: str | os.PathLike[str], model: str | None = None) -> Non
 def start_recording(path: str) -> None:
     """Counts from now on and writes the counts to `path` when the process ends, if there is a path.
 
+    The folder is made if it is not there. Raises OSError if no file can be written: a whole run is not lost.
     The processes that this one forks write nothing: their file would take the place of this one's.
     """
     if not path:
         return
-    enable_op_stats()
     process = os.getpid()
     target = Path(path).absolute()
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=target.parent):
+        pass
+    enable_op_stats()
 
     def write() -> None:
         if os.getpid() != process:

@@ -114,6 +114,19 @@ def test_what_is_no_part_is_refused(wrong: object, error: type[Exception]) -> No
         torch.nvidia.set_per_process_memory_fraction(wrong)
 
 
+def test_a_fraction_of_nothing_is_refused_and_one_that_holds_is_told() -> None:
+    with pytest.raises(ValueError) as error:
+        torch.nvidia.set_per_process_memory_fraction(0.0)
+    assert str(error.value) == "a fraction is above 0 and at most 1, got 0.0"
+    assert torch.nvidia.get_per_process_memory_fraction() == 1.0
+    try:
+        torch.nvidia.set_per_process_memory_fraction(0.5)
+        assert torch.nvidia.get_per_process_memory_fraction("nvidia:0") == 0.5
+    finally:
+        torch.nvidia.set_per_process_memory_fraction(1.0)
+    assert torch.nvidia.memory.get_per_process_memory_fraction() == 1.0
+
+
 def test_the_summary_is_a_table_of_the_same_numbers() -> None:
     tensor = allocate(12)
     summary = torch.nvidia.memory_summary()

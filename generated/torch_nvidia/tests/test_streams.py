@@ -43,6 +43,54 @@ def test_a_device_that_is_not_there_is_refused() -> None:
     assert torch.nvidia.current_device() == 0
 
 
+@pytest.mark.parametrize("index", [128, 256, 2**40, 2**70])
+def test_an_index_is_not_cut_to_eight_bits(index: int) -> None:
+    words = f"^no device nvidia:{index}, there are {torch.nvidia.device_count()}$"
+    for call in (
+        torch.nvidia.set_device,
+        torch.nvidia.synchronize,
+        torch.nvidia.current_stream,
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            call(index)
+    with pytest.raises(RuntimeError, match="^no device nvidia:128, there are "):
+        torch.nvidia.set_device("nvidia:128")
+
+
+def test_indices_begin_at_0() -> None:
+    for call in (
+        torch.nvidia.set_device,
+        torch.nvidia.get_device_properties,
+        torch.nvidia.memory_allocated,
+    ):
+        with pytest.raises(
+            ValueError, match="^no device nvidia:-1: indices begin at 0$"
+        ):
+            call(-1)
+    with torch.nvidia.device(-1):  # no other device, as with torch.cuda
+        assert torch.nvidia.current_device() == 0
+
+
+def test_what_is_no_stream_or_event_is_refused() -> None:
+    stream = torch.nvidia.Stream()
+    for call in (torch.nvidia.set_stream, torch.nvidia.stream, stream.wait_stream):
+        with pytest.raises(TypeError, match="^expected a torch.Stream, got 3$"):
+            call(3)
+    for call in (stream.wait_event, stream.record_event):
+        with pytest.raises(TypeError, match="^expected a torch.Event, got 'x'$"):
+            call("x")
+    with pytest.raises(
+        TypeError,
+        match="^a stream of nvidia has no 'prio': it takes device and priority$",
+    ):
+        torch.nvidia.Stream(prio=1)
+    known = stream.device_type
+    none = torch.nvidia.Stream(stream_id=12345, device_index=0, device_type=known)
+    with pytest.raises(RuntimeError, match="nvidia:0 has no stream 12345"):
+        torch.nvidia.set_stream(none)
+    assert torch.nvidia.current_stream() == torch.nvidia.default_stream()
+
+
 def test_devices_tell_of_themselves() -> None:
     properties = torch.nvidia.get_device_properties(0)
     assert properties.name == torch.nvidia.get_device_name() != ""
@@ -51,6 +99,11 @@ def test_devices_tell_of_themselves() -> None:
     assert 0 < free <= total == properties.total_memory
     dtypes = torch.nvidia.get_device_capability()["supported_dtypes"]
     assert {torch.float32, torch.bfloat16, torch.int64} <= set(dtypes)
+    for dtype in dtypes:
+        ones = torch.ones(2, dtype=dtype, device="nvidia")
+        assert (ones + ones).dtype == dtype
+    assert torch.bits8 not in dtypes
+    assert torch.qint8 not in dtypes
     assert torch.nvidia.is_bf16_supported()
     assert torch.bfloat16 in torch.nvidia.get_amp_supported_dtype()
 
@@ -180,3 +233,22 @@ def test_streams_have_the_handle_of_the_sdk() -> None:
     )
     assert again == first
     assert again.nvidia_stream == first.nvidia_stream
+
+
+def test_a_stream_tells_its_priority() -> None:
+    low, high = torch.nvidia.Stream.priority_range()
+    urgent = torch.nvidia.Stream(priority=high - 5)
+    assert urgent.priority == high
+    assert torch.nvidia.Stream(priority=low + 5).priority == low
+    assert torch.nvidia.default_stream().priority == 0
+    with torch.nvidia.stream(urgent):
+        assert torch.nvidia.current_stream().priority == high
+
+
+def test_an_event_tells_what_it_is() -> None:
+    event = torch.nvidia.Event()
+    event.record()
+    assert (
+        repr(event)
+        == f"<torch.nvidia.Event device=nvidia:0 event_id={event.event_id:#x}>"
+    )

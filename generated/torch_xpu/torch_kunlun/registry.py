@@ -8,6 +8,9 @@
 A kernel gets the operator's arguments as its schema orders them, those behind `*` by name, and only those that
 differ from their defaults. It may return NotImplemented: the next one is asked, at last the kernel or fallback
 that would have run without any. Calling the same operator inside on tensors of the device calls the kernel again.
+
+A kernel is for the operator that is named and for no other: one of `aten::relu` does not serve `aten::relu_`, which
+works in place, nor an overload with `out=`. What it returns must be on the device; a tensor elsewhere is refused.
 """
 
 from __future__ import annotations
@@ -24,10 +27,13 @@ from typing import Any, TypeVar
 import torch
 
 from . import _C, stats
+from ._kernels import COMPILED
 from ._names import UnknownOpError, all_ops, full_name
+from ._results import ResultCheck
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 STRATEGIES = ("auto", "native", "library", "python", "fallback")
+_KERNELS = ("native", "library", "runtime")  # of the compiled ones, those on the device
 _KEY = "PrivateUse1"
 
 __all__ = [
@@ -50,8 +56,9 @@ class RegistrationWarning(UserWarning):
 class OpRegistration:
     """What stands ready for an operator.
 
-    `kind` is `python`, `native` (compiled kernel) or `fallback` (sent to the fallback device by name); `source` the
-    function or file; the one with `active` runs first.
+    `kind` is `python`, `native` (a compiled kernel by hand), `library` (the vendor's library), `runtime` (what makes,
+    copies and views tensors) or `fallback` (on the fallback device); `source` the function or file; the one with
+    `active` runs first.
     """
 
     op: str
@@ -90,6 +97,7 @@ class _Route:
         self.strategy = "auto"
         self.candidates: list[_Candidate] = []
         self.order: tuple[_Candidate, ...] = ()
+        self.results = ResultCheck(op)
         self.below: Any = None
         self.library: torch.library.Library | None = None
         self.forced = False
@@ -99,8 +107,12 @@ class _Route:
             if not candidate.takes(args, kwargs):
                 continue
             start = time.perf_counter_ns()
-            result = candidate.kernel(*args, **kwargs)
+            try:
+                result = candidate.kernel(*args, **kwargs)
+            except RecursionError as error:
+                raise _recursion(self.op, candidate.source, error) from None
             if result is not NotImplemented:
+                self.results.check(candidate.source, result, args, kwargs)
                 if stats.is_enabled():
                     stats.record_python(self.op, time.perf_counter_ns() - start)
                 return result
@@ -117,7 +129,7 @@ class _Route:
     def update(self) -> None:
         """Makes PyTorch call what should run now."""
         usable = self.ranked()
-        if self.strategy == "auto" and self.compiled == "native":
+        if self.strategy == "auto" and self.compiled in _KERNELS:
             usable = [c for c in usable if c.priority >= 0]
         if self.strategy in ("native", "library", "fallback") or _blacklisted(self.op):
             usable = []
@@ -131,7 +143,10 @@ class _Route:
             self.library._destroy()
             self.library = None
         if forced != self.forced:
-            (_C._force_fallback if forced else _C._unforce_fallback)(self.op)
+            if self.op in COMPILED:  # it asks by itself, and knows what to do instead
+                _C._set_declined(self.op, forced)
+            else:
+                (_C._force_fallback if forced else _C._unforce_fallback)(self.op)
             self.forced = forced
         if python and self.library is None:
             get_kernel = getattr(torch.library, "get_kernel", None)  # since 2.9
@@ -144,6 +159,16 @@ class _Route:
                     "ignore", message="(?s).*Overriding a previously registered kernel"
                 )
                 self.library.impl(name, self, _KEY, with_keyset=True)
+
+
+def _recursion(op: str, source: str, error: RecursionError) -> RecursionError:
+    """The error of a kernel that calls itself; it passes through every one of the calls, and is made once."""
+    if str(error).startswith(f"{op}: "):
+        return error
+    return RecursionError(
+        f"{op}: the kernel {source} calls itself: inside it, the operator on tensors of kunlun is this kernel again. "
+        "Use other operators, or return NotImplemented"
+    )
 
 
 _lock = threading.RLock()
@@ -164,7 +189,9 @@ def _blacklisted(op: str) -> bool:
 
 
 def compiled_kind(op: str) -> str | None:
-    """`native` if a compiled kernel stands ready for `op`, `fallback` if it is sent there by name, else None."""
+    """How compiled code serves `op`, as OpRegistration.kind says it; None if nothing is registered for it."""
+    if op in COMPILED:
+        return COMPILED[op]
     if not torch._C._dispatch_has_kernel_for_dispatch_key(op, _KEY):
         return None
     return "fallback" if _C._is_boxed_fallback(op) else "native"
@@ -181,13 +208,16 @@ def register_op(
 
     The highest `priority` is asked first. A compiled kernel has priority 0 and comes after Python's of the same
     priority, so a negative one stands in for the fallback only. Of two with the same priority the later one is asked
-    first and a RegistrationWarning tells; with `replace` those before it are dropped without a word.
+    first and a RegistrationWarning tells; with `replace` those before it are dropped without a word. A kernel of
+    `aten::relu` does not serve `aten::relu_` or an overload with `out=`: those are operators of their own.
 
     Raises UnknownOpError with a suggestion, and TypeError if the function cannot take the operator's arguments.
     """
     name = full_name(op)
     if isinstance(priority, bool) or not isinstance(priority, int):
         raise TypeError(f"a priority is a whole number, got {priority!r}")
+    if isinstance(dtypes, (str, torch.dtype)) or not isinstance(dtypes, Iterable):
+        raise TypeError(f"dtypes is a list of those of torch, got {dtypes!r}")
     only = frozenset(dtypes)
     for dtype in only:
         if not isinstance(dtype, torch.dtype):
@@ -267,7 +297,11 @@ def set_op_strategy(op: str, strategy: str) -> None:
         route = _routes.get(name) or _Route(name)
         if strategy == "python" and not route.candidates:
             raise ValueError(f"{name} has no kernel in Python")
-        if strategy in ("native", "library") and route.compiled != "native":
+        if strategy == "fallback" and route.compiled == "runtime":
+            raise ValueError(
+                f"{name} is of the runtime, which the CPU cannot stand in for"
+            )
+        if strategy in ("native", "library") and route.compiled not in _KERNELS:
             raise ValueError(f"{name} has no compiled kernel")
         _routes[name] = route
         route.strategy = strategy
@@ -283,13 +317,23 @@ def reset_op_strategy(op: str) -> None:
             route.update()
 
 
+def takes_bfloat16() -> bool:
+    """Whether a kernel in Python is for bfloat16."""
+    with _lock:
+        return any(
+            not c.dtypes or torch.bfloat16 in c.dtypes
+            for route in _routes.values()
+            for c in route.order
+        )
+
+
 def is_op_registered(op: str) -> bool:
     """Whether `op` has a kernel for kunlun, compiled or in Python. Raises UnknownOpError."""
     name = full_name(op)
     route = _routes.get(name)
     if route is not None and route.candidates:
         return True
-    return (route.compiled if route else compiled_kind(name)) == "native"
+    return (route.compiled if route else compiled_kind(name)) in _KERNELS
 
 
 def list_registered_ops(*, fallback: bool = False) -> list[OpRegistration]:
@@ -304,9 +348,9 @@ def list_registered_ops(*, fallback: bool = False) -> list[OpRegistration]:
                 found.append(
                     OpRegistration(op, "python", c.source, c.priority, c in order[:1])
                 )
-            if compiled == "native" or (compiled == "fallback" and fallback):
+            if compiled in _KERNELS or (compiled == "fallback" and fallback):
                 forced = (route is not None and route.forced) or (
-                    compiled == "native" and _blacklisted(op)
+                    compiled in ("native", "library") and _blacklisted(op)
                 )
                 found.append(
                     OpRegistration(
@@ -320,9 +364,9 @@ def _compiled_ops() -> list[str]:
     """What has a compiled kernel, with or without Python's before it."""
     listed = getattr(torch._C, "_dispatch_get_registrations_for_dispatch_key", None)
     if listed is not None:
-        return list(listed(_KEY))
+        return [*COMPILED, *listed(_KEY)]
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return [op for op in all_ops() if has(op, _KEY)]
+    return [*COMPILED, *(op for op in all_ops() if has(op, _KEY))]
 
 
 def _source(kernel: Callable[..., Any]) -> str:

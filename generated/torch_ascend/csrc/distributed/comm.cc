@@ -4,6 +4,7 @@
 
 #include <c10/core/ScalarType.h>
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <cstdint>
@@ -96,10 +97,22 @@ Moved as_moved(size_t count, c10::ScalarType dtype) {
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
 
+// A store may outlive process groups, and two may use one prefix of it. Each
+// rank counts the communicators that it has joined under `name`, in an order
+// that all ranks share, so that none reads the id of an earlier one.
+std::string key_of_id(
+    const c10::intrusive_ptr<c10d::Store>& store,
+    const std::string& name,
+    int rank) {
+  const int64_t number = store->add(c10::str(name, "/joins/", rank), 1);
+  return c10::str(name, "/id/", number);
+}
+
 HcclRootInfo shared_id(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank) {
+  const std::string key = key_of_id(store, name, rank);
   HcclRootInfo id{};
   if (rank == 0) {
     HCCL_CHECK(HcclGetRootInfo(&id));
@@ -147,12 +160,12 @@ class Group {
 
 HcclComm::HcclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank,
     int size,
     c10::DeviceIndex device)
     : rank_(rank), size_(size), device_(device) {
-  const auto id = shared_id(store, key, rank);
+  const auto id = shared_id(store, name, rank);
   const DeviceScope scope(device);
   HCCL_CHECK(HcclCommInitRootInfo(
       static_cast<uint32_t>(size_),
@@ -179,6 +192,16 @@ void HcclComm::abort() {
     return;
   }
   released_ = true;
+}
+
+void HcclComm::check_running() const {
+  const HcclResult state = sdk::CclGetAsyncError(handle_);
+  if (state == HCCL_E_AGAIN) {
+    return;
+  }
+  if (state != HCCL_SUCCESS) {
+    fail_ccl_call("an earlier collective", TORCH_ASCEND_HERE, state);
+  }
 }
 
 void HcclComm::all_reduce(

@@ -29,10 +29,10 @@ inline constexpr bool kHasAverage = false;
 class HcclComm {
  public:
   // Joins; returns when all ranks have. The store carries the id by which they
-  // find each other, under `key`.
+  // find each other, under keys that begin with `name`.
   HcclComm(
       const c10::intrusive_ptr<c10d::Store>& store,
-      const std::string& key,
+      const std::string& name,
       int rank,
       int size,
       c10::DeviceIndex device);
@@ -108,6 +108,10 @@ class HcclComm {
   void exchange(
       const std::vector<Message>& messages,
       const AscendStream& stream) const;
+
+  // Throws the error that broke queued work, if one has. May be called by a
+  // thread of its own beside the others.
+  void check_running() const;
 
   // Gives up a communicator whose work cannot finish.
   void abort();

@@ -2,11 +2,14 @@
 
 #include "distributed/watchdog.h"
 
+#include <c10/util/Exception.h>
 #include <c10/util/StringUtil.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "runtime/device.h"
@@ -17,17 +20,30 @@ namespace {
 
 constexpr auto kInterval = std::chrono::milliseconds(100);
 
-[[noreturn]] void
-give_up(const std::string& what, std::chrono::milliseconds limit) {
-  // The threads that wait cannot be reached, so the process has to end.
-  std::fprintf(
-      stderr,
-      "torch_ascend: %s has not finished within %lld ms: does every rank "
-      "take part? The limit is the timeout of "
-      "torch.distributed.init_process_group.\n",
-      what.c_str(),
-      static_cast<long long>(limit.count()));
+// The threads that wait cannot be reached, so the process has to end.
+[[noreturn]] void give_up(const std::string& what, const std::string& why) {
+  std::fprintf(stderr, "torch_ascend: %s %s\n", what.c_str(), why.c_str());
   std::abort();
+}
+
+std::string too_long(std::chrono::milliseconds limit) {
+  return c10::str(
+      "has not finished within ",
+      limit.count(),
+      " ms: does every rank take part? The limit is the timeout of "
+      "torch.distributed.init_process_group.");
+}
+
+// What is wrong with the communicator; empty if nothing is.
+std::string failure(const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
 }
 
 // Whether there is nothing left to wait for. An error of the device counts as
@@ -45,8 +61,7 @@ bool is_over(const AscendEvent& done) {
 
 Watchdog::Scope::~Scope() {
   const std::lock_guard<std::mutex> lock(owner_.mutex_);
-  owner_.watched_.remove_if(
-      [this](const Watched& watched) { return watched.id == id_; });
+  owner_.forget(id_);
 }
 
 Watchdog::~Watchdog() {
@@ -87,25 +102,54 @@ uint64_t Watchdog::add(
   return last_id_;
 }
 
+void Watchdog::ask(std::function<void()> check) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  check_ = std::move(check);
+}
+
 void Watchdog::loop() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
+  while (true) {
     wake_.wait_for(lock, kInterval, [this] { return stopping_; });
     if (stopping_ || !runtime_usable()) {
       return;
     }
     const Clock::time_point now = Clock::now();
-    for (auto one = watched_.begin(); one != watched_.end();) {
-      if (one->done != nullptr && is_over(*one->done)) {
-        one = watched_.erase(one);
-        continue;
+    std::list<Watched> queued;
+    std::copy_if(
+        watched_.begin(),
+        watched_.end(),
+        std::back_inserter(queued),
+        [](const Watched& one) { return one.done != nullptr; });
+    const std::function<void()> check = queued.empty() ? nullptr : check_;
+    // The SDK may take its time, and whoever begins something must not wait for
+    // it.
+    lock.unlock();
+    const auto over = std::stable_partition(
+        queued.begin(), queued.end(), [](const Watched& one) {
+          return !is_over(*one.done);
+        });
+    const std::string why = check ? failure(check) : std::string();
+    if (!why.empty() && over != queued.begin()) {
+      give_up(queued.front().what, "cannot go on: " + why);
+    }
+    lock.lock();
+    if (!why.empty()) { // what comes next will throw
+      check_ = nullptr;
+    }
+    for (auto one = over; one != queued.end(); ++one) {
+      forget(one->id);
+    }
+    for (const Watched& one : watched_) {
+      if (now > one.deadline) {
+        give_up(one.what, too_long(one.limit));
       }
-      if (now > one->deadline) {
-        give_up(one->what, one->limit);
-      }
-      ++one;
     }
   }
+}
+
+void Watchdog::forget(uint64_t id) {
+  watched_.remove_if([id](const Watched& watched) { return watched.id == id; });
 }
 
 void Watchdog::stop() {
@@ -113,6 +157,7 @@ void Watchdog::stop() {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     watched_.clear();
+    check_ = nullptr;
   }
   wake_.notify_all();
   if (thread_.joinable()) {

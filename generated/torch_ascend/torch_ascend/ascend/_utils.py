@@ -10,17 +10,31 @@ import torch
 
 from .. import _C
 
+_LAST = 127  # PyTorch has no room for more
+_DIGITS = 9  # of an index that are read
+
 
 def _get_device_index(device: Any, optional: bool = False) -> int:
     """The index of `1`, `"ascend:1"`, `torch.device("ascend", 1)`; of `"ascend"` and, if `optional`, None the current one.
 
-    Raises ValueError for a device of another type, and for None where a device is needed.
+    Raises ValueError for a device of another type, for an index below zero, and for None where a device is needed.
     """
     if isinstance(device, bool):
         raise ValueError(f"expected a ascend device, got {device!r}")
     if isinstance(device, int):
+        if device < 0:
+            raise ValueError(f"no device ascend:{device}: indices begin at 0")
+        if device > _LAST:
+            raise RuntimeError(
+                f"no device ascend:{device}, there are {_C._device_count()}"
+            )
         return device
     if isinstance(device, str):
+        number = device.removeprefix("ascend:")
+        if (
+            number != device and number.isdecimal()
+        ):  # of larger ones torch.device keeps eight bits
+            return _get_device_index(int(number[:_DIGITS]))
         device = torch.device(device)
     if isinstance(device, torch.device):
         if device.type != "ascend":

@@ -89,7 +89,7 @@ void to_the_device(
     const at::Tensor& source,
     const at::Tensor& target,
     bool non_blocking) {
-  const OpScope scope(kName, "native");
+  const OpScope scope(kName, "runtime");
   if (goes_directly(source, target)) {
     transfer_directly(source, target, CopyKind::kHostToDevice, non_blocking);
     return;
@@ -105,7 +105,7 @@ void to_the_host(
     const at::Tensor& source,
     const at::Tensor& target,
     bool non_blocking) {
-  const OpScope scope(kName, "native");
+  const OpScope scope(kName, "runtime");
   if (goes_directly(source, target)) {
     transfer_directly(target, source, CopyKind::kDeviceToHost, non_blocking);
     return;
@@ -126,7 +126,7 @@ bool copy_runs(const at::Tensor& source, const at::Tensor& target) {
   if (!from || !to || !in_order || from->size() != to->size()) {
     return false;
   }
-  const OpScope scope(kName, "native");
+  const OpScope scope(kName, "runtime");
   auto* const target_data = static_cast<char*>(target.mutable_data_ptr());
   const auto* const source_data =
       static_cast<const char*>(source.const_data_ptr());

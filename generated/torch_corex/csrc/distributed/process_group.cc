@@ -55,7 +55,8 @@ const NcclComm& ProcessGroupNccl::comm_of(c10::Device device) {
     const auto limit =
         watchdog_.blocking("the start of a communicator", timeout_);
     comm_ = std::make_unique<NcclComm>(
-        store_, "nccl/id", getRank(), getSize(), device.index());
+        store_, "nccl", getRank(), getSize(), device.index());
+    watchdog_.ask([comm = comm_.get()] { comm->check_running(); });
     stream_ =
         std::make_unique<CorexStream>(stream_from_pool(0, device.index()));
   }
@@ -95,6 +96,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupNccl::run(
   }
   const DeviceScope scope(device.index());
   const NcclComm& comm = comm_of(device);
+  comm.check_running();
   CorexEvent ready;
   ready.record(current_stream(device.index()));
   ready.block(*stream_);
@@ -131,18 +133,11 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupNccl::message(
       "there is no rank ",
       peer,
       " in this group");
-  at::Tensor& tensor = tensors[0];
-  const NcclComm::Message one{
-      sends,
-      tensor.data_ptr(),
-      static_cast<size_t>(tensor.numel()),
-      tensor.scalar_type(),
-      peer};
+  const Parcel one{sends, tensors[0], peer};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (coalescing_) {
       coalesced_.push_back(one);
-      coalesced_tensors_.push_back(tensor);
       return nullptr;
     }
   }
@@ -156,7 +151,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupNccl::message(
       sends ? tensors : std::vector<at::Tensor>{},
       sends ? std::vector<at::Tensor>{} : tensors,
       [&](const NcclComm& comm, const CorexStream& stream) {
-        comm.exchange({one}, stream);
+        exchange({one}, comm, stream);
       });
 }
 
@@ -177,19 +172,22 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupNccl::recv(
 void ProcessGroupNccl::startCoalescing() {
   const std::lock_guard<std::mutex> lock(mutex_);
   coalescing_ = true;
+  coalesced_.clear(); // an exception may have left some
 }
 
 c10::intrusive_ptr<c10d::Work> ProcessGroupNccl::endCoalescing() {
-  std::vector<NcclComm::Message> messages;
-  std::vector<at::Tensor> tensors;
+  std::vector<Parcel> parcels;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     coalescing_ = false;
-    messages.swap(coalesced_);
-    tensors.swap(coalesced_tensors_);
+    parcels.swap(coalesced_);
   }
-  if (messages.empty()) {
+  if (parcels.empty()) {
     return nullptr; // collectives were issued as they came
+  }
+  std::vector<at::Tensor> tensors;
+  for (const Parcel& parcel : parcels) {
+    tensors.push_back(parcel.tensor);
   }
   return run(
       c10d::OpType::COALESCED,
@@ -197,7 +195,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupNccl::endCoalescing() {
       {},
       std::move(tensors),
       [&](const NcclComm& comm, const CorexStream& stream) {
-        comm.exchange(messages, stream);
+        exchange(parcels, comm, stream);
       });
 }
 

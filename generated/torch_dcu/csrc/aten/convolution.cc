@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "aten/fallback.h"
+#include "aten/package_kernels.h"
 
 namespace torch_dcu {
 namespace {
@@ -21,7 +22,11 @@ c10::OperatorHandle find(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
 }
 
-void convolution(const c10::OperatorHandle& op, Stack* stack) {
+} // namespace
+
+void package::convolution_overrideable(
+    const c10::OperatorHandle& op,
+    Stack* stack) {
   static const c10::OperatorHandle on_host = find("aten::convolution");
   run_on_host(op, on_host, stack);
 }
@@ -29,7 +34,9 @@ void convolution(const c10::OperatorHandle& op, Stack* stack) {
 // grad_output, input, weight, stride, padding, dilation, transposed,
 // output_padding, groups, output_mask. The host's takes the sizes of the bias
 // after the weight: one value per channel of the output.
-void convolution_backward(const c10::OperatorHandle& op, Stack* stack) {
+void package::convolution_backward_overrideable(
+    const c10::OperatorHandle& op,
+    Stack* stack) {
   static const c10::OperatorHandle on_host = find("aten::convolution_backward");
   constexpr std::ptrdiff_t kArguments = 10;
   constexpr std::ptrdiff_t kBiasSizes = 3;
@@ -45,14 +52,4 @@ void convolution_backward(const c10::OperatorHandle& op, Stack* stack) {
   run_on_host(op, on_host, stack);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl(
-      "convolution_overrideable",
-      torch::CppFunction::makeFromBoxedFunction<&convolution>());
-  m.impl(
-      "convolution_backward_overrideable",
-      torch::CppFunction::makeFromBoxedFunction<&convolution_backward>());
-}
-
-} // namespace
 } // namespace torch_dcu

@@ -2,7 +2,8 @@
 
 // PyTorch sends the cells of recurrent networks on a device like this to fused
 // operators that only CUDA and XPU have. Here they are taken apart again, where
-// autograd still sees the parts.
+// autograd still sees the parts; where it is out of the way, as in inference
+// mode, too.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/sigmoid.h>
@@ -11,6 +12,8 @@
 
 #include <optional>
 #include <tuple>
+
+#include "aten/package_kernels.h"
 
 namespace torch_dcu {
 namespace {
@@ -21,9 +24,11 @@ at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
   return bias && bias->defined() ? gates + *bias : gates;
 }
 
+} // namespace
+
 // The new hidden state, the new cell state, and what a fused backward would
 // use.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(
+std::tuple<at::Tensor, at::Tensor, at::Tensor> package::_thnn_fused_lstm_cell(
     const at::Tensor& input_gates,
     const at::Tensor& hidden_gates,
     const at::Tensor& cell,
@@ -41,7 +46,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(
 }
 
 // The new hidden state, and what a fused backward would use.
-std::tuple<at::Tensor, at::Tensor> gru_cell(
+std::tuple<at::Tensor, at::Tensor> package::_thnn_fused_gru_cell(
     const at::Tensor& input_gates,
     const at::Tensor& hidden_gates,
     const at::Tensor& hidden,
@@ -56,15 +61,11 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(
   return {(hidden - candidate) * update + candidate, candidate};
 }
 
-TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
-  m.impl("_thnn_fused_lstm_cell", &lstm_cell);
-  m.impl("_thnn_fused_gru_cell", &gru_cell);
-}
+namespace {
 
-// Where autograd is out of the way, as in inference mode.
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_thnn_fused_lstm_cell", &lstm_cell);
-  m.impl("_thnn_fused_gru_cell", &gru_cell);
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
+  m.impl("_thnn_fused_lstm_cell", &package::_thnn_fused_lstm_cell);
+  m.impl("_thnn_fused_gru_cell", &package::_thnn_fused_gru_cell);
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "distributed/collective_checks.h"
+#include "distributed/wire.h"
 #include "runtime/stream.h"
 
 // The collectives of ProcessGroupRccl that compute. What is done to tensors
@@ -60,9 +61,10 @@ reduction_of(const c10d::ReduceOp& op, at::ScalarType dtype, int size) {
   return found;
 }
 
-// A tensor that is reduced: its storage, in the type that it is sent in.
+// What is reduced: the tensor itself where it lies in order and has the type
+// that is sent, else a copy.
 at::Tensor on_the_wire(const at::Tensor& tensor, const Reduction& reduction) {
-  at::Tensor result = tensor;
+  at::Tensor result = in_order(tensor);
   if (reduction.factor.has_value()) {
     result = at::mul(result, *reduction.factor).to(tensor.scalar_type());
   }
@@ -102,6 +104,7 @@ void check_kind(const at::Tensor& tensor, const c10d::ReduceOp& op) {
       !tensor.is_complex() || linear,
       "only sums and averages are defined for complex tensors");
 }
+
 void all_reduce_one(
     const at::Tensor& given,
     const c10d::ReduceOp& op,
@@ -137,7 +140,8 @@ void reduce_scatter_one(
   const Reduction reduction =
       reduction_of(op, output.scalar_type(), comm.size());
   const at::Tensor sent = on_the_wire(as_real(input), reduction);
-  const bool direct = sent.scalar_type() == output.scalar_type();
+  const bool direct =
+      output.is_contiguous() && sent.scalar_type() == output.scalar_type();
   const at::Tensor received =
       direct ? output : at::empty(output.sizes(), sent.options());
   comm.reduce_scatter(
@@ -233,20 +237,14 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupRccl::reduce_scatter(
           for (const at::Tensor& part : parts) {
             flat.push_back(part.reshape({-1}));
           }
-          // They lie in their logical order, so the result has to, too.
-          const at::Tensor sum = output.is_contiguous()
-              ? output
-              : at::empty(output.sizes(), output.options());
           reduce_scatter_one(
-              sum, at::cat(flat), options.reduceOp, comm, stream);
-          if (!sum.is_same(output)) {
-            output.copy_(sum);
-          }
+              output, at::cat(flat), options.reduceOp, comm, stream);
           return;
         }
         // Of different sizes: everything is reduced everywhere.
         for (int rank = 0; rank < comm.size(); ++rank) {
-          const at::Tensor sum = parts[rank].clone();
+          const at::Tensor sum =
+              parts[rank].clone(at::MemoryFormat::Contiguous);
           all_reduce_one(sum, options.reduceOp, comm, stream);
           if (rank == comm.rank()) {
             output.copy_(sum);

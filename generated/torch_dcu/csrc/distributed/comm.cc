@@ -4,6 +4,7 @@
 
 #include <c10/core/ScalarType.h>
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <cstdint>
@@ -94,10 +95,22 @@ Moved as_moved(size_t count, c10::ScalarType dtype) {
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
 
+// A store may outlive process groups, and two may use one prefix of it. Each
+// rank counts the communicators that it has joined under `name`, in an order
+// that all ranks share, so that none reads the id of an earlier one.
+std::string key_of_id(
+    const c10::intrusive_ptr<c10d::Store>& store,
+    const std::string& name,
+    int rank) {
+  const int64_t number = store->add(c10::str(name, "/joins/", rank), 1);
+  return c10::str(name, "/id/", number);
+}
+
 ncclUniqueId shared_id(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank) {
+  const std::string key = key_of_id(store, name, rank);
   ncclUniqueId id{};
   if (rank == 0) {
     NCCL_CHECK(ncclGetUniqueId(&id));
@@ -145,12 +158,12 @@ class Group {
 
 RcclComm::RcclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank,
     int size,
     c10::DeviceIndex device)
     : rank_(rank), size_(size), device_(device) {
-  const auto id = shared_id(store, key, rank);
+  const auto id = shared_id(store, name, rank);
   const DeviceScope scope(device);
   NCCL_CHECK(ncclCommInitRank(&handle_, size_, *&id, rank_));
 }
@@ -175,6 +188,16 @@ void RcclComm::abort() {
   released_ = true;
   const DeviceScope scope(device_);
   NCCL_CHECK(ncclCommAbort(handle_));
+}
+
+void RcclComm::check_running() const {
+  const ncclResult_t state = sdk::CclGetAsyncError(handle_);
+  if (state == ncclInProgress) {
+    return;
+  }
+  if (state != ncclSuccess) {
+    fail_ccl_call("an earlier collective", TORCH_DCU_HERE, state);
+  }
 }
 
 void RcclComm::all_reduce(

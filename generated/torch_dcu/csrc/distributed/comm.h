@@ -29,10 +29,10 @@ inline constexpr bool kHasAverage = true;
 class RcclComm {
  public:
   // Joins; returns when all ranks have. The store carries the id by which they
-  // find each other, under `key`.
+  // find each other, under keys that begin with `name`.
   RcclComm(
       const c10::intrusive_ptr<c10d::Store>& store,
-      const std::string& key,
+      const std::string& name,
       int rank,
       int size,
       c10::DeviceIndex device);
@@ -107,6 +107,10 @@ class RcclComm {
   // One to the own rank needs its other end in the same call.
   void
   exchange(const std::vector<Message>& messages, const DcuStream& stream) const;
+
+  // Throws the error that broke queued work, if one has. May be called by a
+  // thread of its own beside the others.
+  void check_running() const;
 
   // Gives up a communicator whose work cannot finish.
   void abort();

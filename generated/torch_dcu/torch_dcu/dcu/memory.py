@@ -13,6 +13,8 @@ from .. import _C
 from . import _lazy_init, is_initialized
 from ._utils import _get_device_index
 
+_fractions: dict[int, float] = {}  # by device; those of the others are 1
+
 
 def empty_cache() -> None:
     """Gives cached memory that no tensor uses back to the driver, on all devices."""
@@ -99,13 +101,25 @@ def mem_get_info(device: torch.types.Device = None) -> tuple[int, int]:
 def set_per_process_memory_fraction(
     fraction: float, device: torch.types.Device = None
 ) -> None:
-    """Limits the allocator to a part of a device's memory, 0 to 1. Beyond it allocating raises OutOfMemoryError."""
+    """Limits the allocator to a part of a device's memory, above 0 and at most 1.
+
+    Beyond it allocating raises OutOfMemoryError. What is allocated already stays. `torch.cuda` takes 0 too, with which
+    every allocation fails; here it is a ValueError at once.
+    """
     if not isinstance(fraction, (int, float)) or isinstance(fraction, bool):
         raise TypeError(f"a fraction is a number, got {fraction!r}")
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"a fraction is from 0 to 1, got {fraction}")
+    if not 0 < fraction <= 1:
+        raise ValueError(f"a fraction is above 0 and at most 1, got {fraction}")
     _lazy_init()
-    _C._set_memory_fraction(float(fraction), _get_device_index(device, optional=True))
+    index = _get_device_index(device, optional=True)
+    _C._set_memory_fraction(float(fraction), index)
+    _fractions[index] = float(fraction)
+
+
+def get_per_process_memory_fraction(device: torch.types.Device = None) -> float:
+    """What `set_per_process_memory_fraction` has set, 1.0 without it."""
+    _lazy_init()
+    return _fractions.get(_get_device_index(device, optional=True), 1.0)
 
 
 _ROWS = (

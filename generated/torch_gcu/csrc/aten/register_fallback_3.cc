@@ -5,7 +5,7 @@
 // fallback whole.
 #include <torch/library.h>
 
-#include "aten/fallback.h"
+#include "aten/boxed_operators.h"
 
 namespace torch_gcu {
 namespace {
@@ -112,9 +112,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "special_shifted_chebyshev_polynomial_w",
       "special_spherical_bessel_j0",
   };
-  for (const char* const name : operators) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-  }
+  register_boxed_fallback(m, operators);
 }
 
 } // namespace

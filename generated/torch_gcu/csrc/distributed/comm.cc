@@ -4,6 +4,7 @@
 
 #include <c10/core/ScalarType.h>
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <cstdint>
@@ -88,10 +89,22 @@ Moved as_moved(size_t count, c10::ScalarType dtype) {
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
 
+// A store may outlive process groups, and two may use one prefix of it. Each
+// rank counts the communicators that it has joined under `name`, in an order
+// that all ranks share, so that none reads the id of an earlier one.
+std::string key_of_id(
+    const c10::intrusive_ptr<c10d::Store>& store,
+    const std::string& name,
+    int rank) {
+  const int64_t number = store->add(c10::str(name, "/joins/", rank), 1);
+  return c10::str(name, "/id/", number);
+}
+
 ecclUniqueId shared_id(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank) {
+  const std::string key = key_of_id(store, name, rank);
   ecclUniqueId id{};
   if (rank == 0) {
     ECCL_CHECK(ecclGetUniqueId(&id));
@@ -139,12 +152,12 @@ class Group {
 
 EcclComm::EcclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank,
     int size,
     c10::DeviceIndex device)
     : rank_(rank), size_(size), device_(device) {
-  const auto id = shared_id(store, key, rank);
+  const auto id = shared_id(store, name, rank);
   const DeviceScope scope(device);
   ECCL_CHECK(ecclCommInitRank(&handle_, size_, *&id, rank_));
 }
@@ -169,6 +182,16 @@ void EcclComm::abort() {
   released_ = true;
   const DeviceScope scope(device_);
   ECCL_CHECK(ecclCommAbort(handle_));
+}
+
+void EcclComm::check_running() const {
+  const ecclResult_t state = sdk::CclGetAsyncError(handle_);
+  if (state == ecclInProgress) {
+    return;
+  }
+  if (state != ecclSuccess) {
+    fail_ccl_call("an earlier collective", TORCH_GCU_HERE, state);
+  }
 }
 
 void EcclComm::all_reduce(

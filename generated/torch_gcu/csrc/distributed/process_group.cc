@@ -55,7 +55,8 @@ const EcclComm& ProcessGroupEccl::comm_of(c10::Device device) {
     const auto limit =
         watchdog_.blocking("the start of a communicator", timeout_);
     comm_ = std::make_unique<EcclComm>(
-        store_, "eccl/id", getRank(), getSize(), device.index());
+        store_, "eccl", getRank(), getSize(), device.index());
+    watchdog_.ask([comm = comm_.get()] { comm->check_running(); });
     stream_ = std::make_unique<GcuStream>(stream_from_pool(0, device.index()));
   }
   TORCH_CHECK_VALUE(
@@ -94,6 +95,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupEccl::run(
   }
   const DeviceScope scope(device.index());
   const EcclComm& comm = comm_of(device);
+  comm.check_running();
   GcuEvent ready;
   ready.record(current_stream(device.index()));
   ready.block(*stream_);
@@ -130,18 +132,11 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupEccl::message(
       "there is no rank ",
       peer,
       " in this group");
-  at::Tensor& tensor = tensors[0];
-  const EcclComm::Message one{
-      sends,
-      tensor.data_ptr(),
-      static_cast<size_t>(tensor.numel()),
-      tensor.scalar_type(),
-      peer};
+  const Parcel one{sends, tensors[0], peer};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (coalescing_) {
       coalesced_.push_back(one);
-      coalesced_tensors_.push_back(tensor);
       return nullptr;
     }
   }
@@ -155,7 +150,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupEccl::message(
       sends ? tensors : std::vector<at::Tensor>{},
       sends ? std::vector<at::Tensor>{} : tensors,
       [&](const EcclComm& comm, const GcuStream& stream) {
-        comm.exchange({one}, stream);
+        exchange({one}, comm, stream);
       });
 }
 
@@ -176,19 +171,22 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupEccl::recv(
 void ProcessGroupEccl::startCoalescing() {
   const std::lock_guard<std::mutex> lock(mutex_);
   coalescing_ = true;
+  coalesced_.clear(); // an exception may have left some
 }
 
 c10::intrusive_ptr<c10d::Work> ProcessGroupEccl::endCoalescing() {
-  std::vector<EcclComm::Message> messages;
-  std::vector<at::Tensor> tensors;
+  std::vector<Parcel> parcels;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     coalescing_ = false;
-    messages.swap(coalesced_);
-    tensors.swap(coalesced_tensors_);
+    parcels.swap(coalesced_);
   }
-  if (messages.empty()) {
+  if (parcels.empty()) {
     return nullptr; // collectives were issued as they came
+  }
+  std::vector<at::Tensor> tensors;
+  for (const Parcel& parcel : parcels) {
+    tensors.push_back(parcel.tensor);
   }
   return run(
       c10d::OpType::COALESCED,
@@ -196,7 +194,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupEccl::endCoalescing() {
       {},
       std::move(tensors),
       [&](const EcclComm& comm, const GcuStream& stream) {
-        comm.exchange(messages, stream);
+        exchange(parcels, comm, stream);
       });
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,7 @@ namespace torch_gcu {
 // Ends a run that would hang. ECCL waits without end for a rank that
 // does not come, so a thread looks after what a process group has under way,
 // and stops the process, with a message, when it takes longer than the group
-// allows.
+// allows or when ECCL says that it cannot go on.
 class Watchdog {
  public:
   using Clock = std::chrono::steady_clock;
@@ -52,6 +53,9 @@ class Watchdog {
       std::shared_ptr<const GcuEvent> done,
       std::chrono::milliseconds limit);
 
+  // Called now and then while queued work is under way; throws what is wrong.
+  void ask(std::function<void()> check);
+
   // Forgets all, and ends the thread.
   void stop();
 
@@ -70,11 +74,13 @@ class Watchdog {
       std::shared_ptr<const GcuEvent> done,
       std::chrono::milliseconds limit);
   void loop();
+  void forget(uint64_t id); // the lock must be held
 
   std::mutex mutex_; // guards what follows, but for the end of the thread
   std::condition_variable wake_;
   std::thread thread_;
   std::list<Watched> watched_;
+  std::function<void()> check_;
   uint64_t last_id_ = 0;
   bool stopping_ = false;
 };

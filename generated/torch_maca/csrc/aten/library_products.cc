@@ -7,7 +7,6 @@
 #include <ATen/ops/bmm_ops.h>
 #include <ATen/ops/mm_ops.h>
 #include <c10/util/strides.h>
-#include <torch/library.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,6 +16,7 @@
 
 #include "aten/fallback.h"
 #include "aten/library.h"
+#include "aten/package_kernels.h"
 #include "aten/settings.h"
 #include "aten/stats.h"
 #include "aten/transfer.h"
@@ -395,14 +395,50 @@ at::Tensor& bmm_out_or_fallback(
       self, other, out);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("mm", &mm_or_fallback);
-  m.impl("mm.out", &mm_out_or_fallback);
-  m.impl("addmm", &addmm_or_fallback);
-  m.impl("addmm.out", &addmm_out_or_fallback);
-  m.impl("bmm", &bmm_or_fallback);
-  m.impl("bmm.out", &bmm_out_or_fallback);
-}
-
 } // namespace
 } // namespace torch_maca::library
+
+namespace torch_maca {
+
+at::Tensor package::bmm(const at::Tensor& self, const at::Tensor& mat2) {
+  return library::bmm_or_fallback(self, mat2);
+}
+
+at::Tensor& package::bmm_out(
+    const at::Tensor& self,
+    const at::Tensor& mat2,
+    at::Tensor& out) {
+  return library::bmm_out_or_fallback(self, mat2, out);
+}
+
+at::Tensor package::mm(const at::Tensor& self, const at::Tensor& mat2) {
+  return library::mm_or_fallback(self, mat2);
+}
+
+at::Tensor& package::mm_out(
+    const at::Tensor& self,
+    const at::Tensor& mat2,
+    at::Tensor& out) {
+  return library::mm_out_or_fallback(self, mat2, out);
+}
+
+at::Tensor& package::addmm_out(
+    const at::Tensor& self,
+    const at::Tensor& mat1,
+    const at::Tensor& mat2,
+    const at::Scalar& beta,
+    const at::Scalar& alpha,
+    at::Tensor& out) {
+  return library::addmm_out_or_fallback(self, mat1, mat2, beta, alpha, out);
+}
+
+at::Tensor package::addmm(
+    const at::Tensor& self,
+    const at::Tensor& mat1,
+    const at::Tensor& mat2,
+    const at::Scalar& beta,
+    const at::Scalar& alpha) {
+  return library::addmm_or_fallback(self, mat1, mat2, beta, alpha);
+}
+
+} // namespace torch_maca

@@ -11,12 +11,12 @@
 #include <ATen/ops/native_dropout_ops.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
-#include <torch/library.h>
 
 #include <optional>
 #include <tuple>
 
 #include "aten/fallback.h"
+#include "aten/package_kernels.h"
 #include "aten/transfer.h"
 #include "runtime/device.h"
 #include "runtime/generator.h"
@@ -36,7 +36,9 @@ noise_of(const at::Tensor& mask, const at::Tensor& like, double keep) {
   return mask.to(like.scalar_type()).div_(keep);
 }
 
-std::tuple<at::Tensor, at::Tensor> native_dropout(
+} // namespace
+
+std::tuple<at::Tensor, at::Tensor> package::native_dropout(
     const at::Tensor& input,
     double probability,
     std::optional<bool> train) {
@@ -66,7 +68,7 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(
 
 // `scale` is 1 / keep, which is not always the quotient that the host works
 // with.
-at::Tensor native_dropout_backward(
+at::Tensor package::native_dropout_backward(
     const at::Tensor& grad_output,
     const at::Tensor& mask,
     double scale) {
@@ -84,10 +86,4 @@ at::Tensor native_dropout_backward(
   return to_device(grad, device);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("native_dropout", &native_dropout);
-  m.impl("native_dropout_backward", &native_dropout_backward);
-}
-
-} // namespace
 } // namespace torch_maca

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "runtime/options.h"
@@ -59,15 +60,20 @@ class Settings {
   }
 
   std::atomic<FallbackMode> mode;
-  std::atomic<bool> has_blacklist;
+  std::atomic<bool> has_blacklist; // or something declined
   std::mutex mutex;
-  std::vector<std::string> blacklist; // guarded by the mutex
+  // Guarded by the mutex:
+  std::vector<std::string> blacklist;
+  std::set<std::string, std::less<>> declined;
 
  private:
   Settings() : mode(mode_of(options().fallback_mode)) {
     check_fallback_device(options().fallback_device);
-    check_blacklist(options().op_blacklist);
-    blacklist = options().op_blacklist;
+    for (const std::string& name : options().op_blacklist) {
+      // As the Python part, which says whether PyTorch has the operator.
+      const bool qualified = name.find("::") != std::string::npos;
+      blacklist.push_back(qualified ? name : "aten::" + name);
+    }
     has_blacklist = !blacklist.empty();
   }
 };
@@ -116,7 +122,20 @@ void set_blacklist(std::vector<std::string> names) {
   auto& settings = Settings::instance();
   const std::lock_guard<std::mutex> lock(settings.mutex);
   settings.blacklist = std::move(names);
-  settings.has_blacklist = !settings.blacklist.empty();
+  settings.has_blacklist =
+      !settings.blacklist.empty() || !settings.declined.empty();
+}
+
+void set_declined(const std::string& op, bool declined) {
+  auto& settings = Settings::instance();
+  const std::lock_guard<std::mutex> lock(settings.mutex);
+  if (declined) {
+    settings.declined.insert(op);
+  } else {
+    settings.declined.erase(op);
+  }
+  settings.has_blacklist =
+      !settings.blacklist.empty() || !settings.declined.empty();
 }
 
 std::vector<std::string> get_blacklist() {
@@ -132,12 +151,13 @@ bool blacklisted(std::string_view op) {
   }
   const std::string_view all_overloads = op.substr(0, op.find('.'));
   const std::lock_guard<std::mutex> lock(settings.mutex);
-  return std::any_of(
-      settings.blacklist.begin(),
-      settings.blacklist.end(),
-      [&](const std::string& name) {
-        return name == op || name == all_overloads;
-      });
+  return settings.declined.contains(op) ||
+      std::any_of(
+             settings.blacklist.begin(),
+             settings.blacklist.end(),
+             [&](const std::string& name) {
+               return name == op || name == all_overloads;
+             });
 }
 
 } // namespace torch_maca

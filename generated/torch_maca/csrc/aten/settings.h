@@ -35,4 +35,7 @@ void set_blacklist(std::vector<std::string> names);
 std::vector<std::string> get_blacklist();
 bool blacklisted(std::string_view op);
 
+// One operator, with its overload, as if it were blacklisted too.
+void set_declined(const std::string& op, bool declined);
+
 } // namespace torch_maca

@@ -15,6 +15,7 @@
 
 #include "distributed/comm.h"
 #include "distributed/watchdog.h"
+#include "distributed/wire.h"
 
 namespace torch_maca {
 
@@ -134,8 +135,7 @@ class ProcessGroupMccl : public c10d::Backend {
   uint64_t sequence_ = 0;
   bool released_ = false;
   bool coalescing_ = false;
-  std::vector<at::Tensor> coalesced_tensors_;
-  std::vector<McclComm::Message> coalesced_;
+  std::vector<Parcel> coalesced_;
   Watchdog watchdog_;
 };
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <utility>
 
+#include "aten/package_kernels.h"
 #include "aten/stats.h"
 #include "aten/transfer.h"
 #include "runtime/device.h"
@@ -170,30 +171,8 @@ at::Tensor& set_nothing_(at::Tensor& self) {
 }
 
 at::Scalar local_scalar(const at::Tensor& self) {
-  const OpScope scope("aten::_local_scalar_dense", "native");
+  const OpScope scope("aten::_local_scalar_dense", "runtime");
   return at::_local_scalar_dense(to_host(self));
-}
-
-at::Tensor& zero_(at::Tensor& self) {
-  const auto device = self.device().index();
-  const DeviceScope guard(device);
-  if (const auto runs = runs_of(self)) {
-    const OpScope scope("aten::zero_", "native");
-    auto* const data = static_cast<char*>(self.mutable_data_ptr());
-    const auto stream = current_stream(device);
-    for (const Run& run : *runs) {
-      fill_async(data + run.offset, 0, run.bytes, stream);
-    }
-    return self;
-  }
-  const OpScope scope("aten::zero_", "fallback");
-  at::Tensor host =
-      Transfers::writes_only_elements(self) ? host_like(self) : to_host(self);
-  host.zero_();
-  Transfers transfers(device);
-  transfers.upload(host, self);
-  transfers.finish();
-  return self;
 }
 
 void record_stream(at::Tensor& self, c10::Stream stream) {
@@ -217,9 +196,31 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Tensor", &set_tensor_);
   m.impl("set_", &set_nothing_);
   m.impl("_local_scalar_dense", &local_scalar);
-  m.impl("zero_", &zero_);
   m.impl("record_stream", &record_stream);
 }
 
 } // namespace
+
+at::Tensor& package::zero_(at::Tensor& self) {
+  const auto device = self.device().index();
+  const DeviceScope guard(device);
+  if (const auto runs = runs_of(self)) {
+    const OpScope scope("aten::zero_", "runtime");
+    auto* const data = static_cast<char*>(self.mutable_data_ptr());
+    const auto stream = current_stream(device);
+    for (const Run& run : *runs) {
+      fill_async(data + run.offset, 0, run.bytes, stream);
+    }
+    return self;
+  }
+  const OpScope scope("aten::zero_", "fallback");
+  at::Tensor host =
+      Transfers::writes_only_elements(self) ? host_like(self) : to_host(self);
+  host.zero_();
+  Transfers transfers(device);
+  transfers.upload(host, self);
+  transfers.finish();
+  return self;
+}
+
 } // namespace torch_mlu

@@ -5,7 +5,7 @@
 // fallback whole.
 #include <torch/library.h>
 
-#include "aten/fallback.h"
+#include "aten/boxed_operators.h"
 
 namespace torch_mlu {
 namespace {
@@ -113,9 +113,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "xlogy.Tensor",
       "xlogy_.Tensor",
   };
-  for (const char* const name : operators) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-  }
+  register_boxed_fallback(m, operators);
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 // fallback whole.
 #include <torch/library.h>
 
-#include "aten/fallback.h"
+#include "aten/boxed_operators.h"
 
 namespace torch_musa {
 namespace {
@@ -111,11 +111,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "logaddexp2",
       "xlogy.Tensor",
       "xlogy_.Tensor",
-      "_log_softmax",
   };
-  for (const char* const name : operators) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-  }
+  register_boxed_fallback(m, operators);
 }
 
 } // namespace

@@ -5,13 +5,14 @@
 // fallback whole.
 #include <torch/library.h>
 
-#include "aten/fallback.h"
+#include "aten/boxed_operators.h"
 
 namespace torch_musa {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   constexpr const char* operators[] = {
+      "_log_softmax",
       "_log_softmax_backward_data",
       "aminmax",
       "max.dim",
@@ -109,13 +110,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "bitwise_right_shift.Tensor",
       "bitwise_right_shift_.Tensor",
       "tril_",
-      "triu_",
-      "digamma_",
-      "lerp_.Scalar",
   };
-  for (const char* const name : operators) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-  }
+  register_boxed_fallback(m, operators);
 }
 
 } // namespace

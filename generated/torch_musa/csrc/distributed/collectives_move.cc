@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distributed/collective_checks.h"
+#include "distributed/wire.h"
 #include "runtime/stream.h"
 
 // The collectives of ProcessGroupMccl that move elements and leave them as
@@ -16,24 +17,57 @@
 namespace torch_musa {
 namespace {
 
+// Each rank's input, one behind the other.
 void all_gather_one(
     const at::Tensor& output,
     const at::Tensor& input,
     const McclComm& comm,
     const MusaStream& stream) {
-  if (input.numel() != 0) {
-    comm.all_gather(
-        input.data_ptr(),
-        output.data_ptr(),
-        count_of(input),
-        input.scalar_type(),
-        stream);
+  if (input.numel() == 0) {
+    return;
+  }
+  const at::Tensor sent = in_order(input);
+  const at::Tensor received = in_order(output);
+  comm.all_gather(
+      sent.data_ptr(),
+      received.data_ptr(),
+      count_of(sent),
+      sent.scalar_type(),
+      stream);
+  put_back(received, output);
+}
+
+void broadcast_one(
+    const at::Tensor& tensor,
+    int root,
+    const McclComm& comm,
+    const MusaStream& stream) {
+  if (tensor.numel() == 0) {
+    return;
+  }
+  const at::Tensor buffer = in_order(tensor);
+  comm.broadcast(
+      buffer.data_ptr(), count_of(buffer), buffer.scalar_type(), root, stream);
+  if (comm.rank() != root) {
+    put_back(buffer, tensor);
   }
 }
 
-McclComm::Message message_of(const at::Tensor& tensor, int peer, bool sends) {
-  return {
-      sends, tensor.data_ptr(), count_of(tensor), tensor.scalar_type(), peer};
+// How the first dimension of `tensor` is dealt to the ranks.
+std::vector<int64_t> sizes_of_parts(
+    const at::Tensor& tensor,
+    const std::vector<int64_t>& splits,
+    int size) {
+  if (!splits.empty()) {
+    check_parts(splits.size(), size, "all_to_all_single");
+    return splits;
+  }
+  TORCH_CHECK_VALUE(
+      tensor.dim() > 0 && tensor.size(0) % size == 0,
+      "all_to_all_single: the first dimension is not a multiple of ",
+      size,
+      " ranks");
+  return std::vector<int64_t>(size, tensor.size(0) / size);
 }
 
 } // namespace
@@ -49,14 +83,8 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::broadcast(
       tensors,
       [&](const McclComm& comm, const MusaStream& stream) {
         for (const at::Tensor& tensor : tensors) {
-          if (tensor.numel() != 0) {
-            comm.broadcast(
-                tensor.data_ptr(),
-                count_of(tensor),
-                tensor.scalar_type(),
-                static_cast<int>(options.rootRank),
-                stream);
-          }
+          broadcast_one(
+              tensor, static_cast<int>(options.rootRank), comm, stream);
         }
       });
 }
@@ -82,22 +110,16 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::allgather(
               at::empty({comm.size() * input.numel()}, input.options());
           all_gather_one(all, input, comm, stream);
           for (int rank = 0; rank < comm.size(); ++rank) {
-            // As the input lies, which need not be in logical order.
-            const at::Tensor part = all.as_strided(
-                input.sizes(), input.strides(), rank * input.numel());
-            parts[rank].copy_(part.reshape(parts[rank].sizes()));
+            const at::Tensor part =
+                all.narrow(0, rank * input.numel(), input.numel());
+            parts[rank].copy_(part.view(parts[rank].sizes()));
           }
           return;
         }
         // Of different sizes: each rank sends its own to all.
         parts[comm.rank()].copy_(input);
         for (int rank = 0; rank < comm.size(); ++rank) {
-          comm.broadcast(
-              parts[rank].data_ptr(),
-              count_of(parts[rank]),
-              parts[rank].scalar_type(),
-              rank,
-              stream);
+          broadcast_one(parts[rank], rank, comm, stream);
         }
       });
 }
@@ -144,9 +166,9 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::gather(
     TORCH_CHECK_VALUE(outputs.size() == 1, "gather takes one list of outputs");
     check_parts(outputs[0].size(), getSize(), "gather");
   }
-  std::vector<McclComm::Message> messages{message_of(inputs[0], root, true)};
+  std::vector<Parcel> parcels{Parcel{true, inputs[0], root}};
   for (int rank = 0; collects && rank < getSize(); ++rank) {
-    messages.push_back(message_of(outputs[0][rank], rank, false));
+    parcels.push_back({false, outputs[0][rank], rank});
   }
   return run(
       c10d::OpType::GATHER,
@@ -154,7 +176,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::gather(
       inputs,
       collects ? outputs[0] : Tensors{},
       [&](const McclComm& comm, const MusaStream& stream) {
-        comm.exchange(messages, stream);
+        exchange(parcels, comm, stream);
       });
 }
 
@@ -170,9 +192,9 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::scatter(
     TORCH_CHECK_VALUE(inputs.size() == 1, "scatter takes one list of inputs");
     check_parts(inputs[0].size(), getSize(), "scatter");
   }
-  std::vector<McclComm::Message> messages{message_of(outputs[0], root, false)};
+  std::vector<Parcel> parcels{Parcel{false, outputs[0], root}};
   for (int rank = 0; deals && rank < getSize(); ++rank) {
-    messages.push_back(message_of(inputs[0][rank], rank, true));
+    parcels.push_back({true, inputs[0][rank], rank});
   }
   return run(
       c10d::OpType::SCATTER,
@@ -180,7 +202,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::scatter(
       deals ? inputs[0] : Tensors{},
       outputs,
       [&](const McclComm& comm, const MusaStream& stream) {
-        comm.exchange(messages, stream);
+        exchange(parcels, comm, stream);
       });
 }
 
@@ -190,10 +212,10 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::alltoall(
     const c10d::AllToAllOptions& /*options*/) {
   check_parts(outputs.size(), getSize(), "all_to_all");
   check_parts(inputs.size(), getSize(), "all_to_all");
-  std::vector<McclComm::Message> messages;
+  std::vector<Parcel> parcels;
   for (int rank = 0; rank < getSize(); ++rank) {
-    messages.push_back(message_of(inputs[rank], rank, true));
-    messages.push_back(message_of(outputs[rank], rank, false));
+    parcels.push_back({true, inputs[rank], rank});
+    parcels.push_back({false, outputs[rank], rank});
   }
   return run(
       c10d::OpType::ALLTOALL,
@@ -201,7 +223,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::alltoall(
       inputs,
       outputs,
       [&](const McclComm& comm, const MusaStream& stream) {
-        comm.exchange(messages, stream);
+        exchange(parcels, comm, stream);
       });
 }
 
@@ -210,25 +232,26 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupMccl::alltoall_base(
     at::Tensor& input,
     std::vector<int64_t>& output_splits,
     std::vector<int64_t>& input_splits,
-    const c10d::AllToAllOptions& options) {
-  const auto parts =
-      [this](const at::Tensor& tensor, const std::vector<int64_t>& splits) {
-        if (!splits.empty()) {
-          check_parts(splits.size(), getSize(), "all_to_all_single");
-          return tensor.split_with_sizes(splits);
+    const c10d::AllToAllOptions& /*options*/) {
+  const auto sent_sizes = sizes_of_parts(input, input_splits, getSize());
+  const auto received_sizes = sizes_of_parts(output, output_splits, getSize());
+  return run(
+      c10d::OpType::ALLTOALL_BASE,
+      "mccl:all_to_all_single",
+      {input},
+      {output},
+      [&](const McclComm& comm, const MusaStream& stream) {
+        const at::Tensor received = in_order(output);
+        const Tensors outputs = received.split_with_sizes(received_sizes);
+        const Tensors inputs = in_order(input).split_with_sizes(sent_sizes);
+        std::vector<Parcel> parcels;
+        for (int rank = 0; rank < comm.size(); ++rank) {
+          parcels.push_back({true, inputs[rank], rank});
+          parcels.push_back({false, outputs[rank], rank});
         }
-        TORCH_CHECK_VALUE(
-            tensor.dim() > 0 && tensor.size(0) % getSize() == 0,
-            "all_to_all_single: the first dimension is not a multiple of ",
-            getSize(),
-            " ranks");
-        return tensor.chunk(getSize());
-      };
-  Tensors outputs = output.numel() == 0 ? Tensors(getSize(), output)
-                                        : parts(output, output_splits);
-  Tensors inputs = input.numel() == 0 ? Tensors(getSize(), input)
-                                      : parts(input, input_splits);
-  return alltoall(outputs, inputs, options);
+        exchange(parcels, comm, stream);
+        put_back(received, output);
+      });
 }
 
 } // namespace torch_musa

@@ -4,6 +4,7 @@
 
 #include <c10/core/ScalarType.h>
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <cstdint>
@@ -94,10 +95,22 @@ Moved as_moved(size_t count, c10::ScalarType dtype) {
   return {element_type(c10::ScalarType::Byte), count * c10::elementSize(dtype)};
 }
 
+// A store may outlive process groups, and two may use one prefix of it. Each
+// rank counts the communicators that it has joined under `name`, in an order
+// that all ranks share, so that none reads the id of an earlier one.
+std::string key_of_id(
+    const c10::intrusive_ptr<c10d::Store>& store,
+    const std::string& name,
+    int rank) {
+  const int64_t number = store->add(c10::str(name, "/joins/", rank), 1);
+  return c10::str(name, "/id/", number);
+}
+
 mcclUniqueId shared_id(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank) {
+  const std::string key = key_of_id(store, name, rank);
   mcclUniqueId id{};
   if (rank == 0) {
     MCCL_CHECK(mcclGetUniqueId(&id));
@@ -145,12 +158,12 @@ class Group {
 
 McclComm::McclComm(
     const c10::intrusive_ptr<c10d::Store>& store,
-    const std::string& key,
+    const std::string& name,
     int rank,
     int size,
     c10::DeviceIndex device)
     : rank_(rank), size_(size), device_(device) {
-  const auto id = shared_id(store, key, rank);
+  const auto id = shared_id(store, name, rank);
   const DeviceScope scope(device);
   MCCL_CHECK(mcclCommInitRank(&handle_, size_, *&id, rank_));
 }
@@ -175,6 +188,16 @@ void McclComm::abort() {
   released_ = true;
   const DeviceScope scope(device_);
   MCCL_CHECK(mcclCommAbort(handle_));
+}
+
+void McclComm::check_running() const {
+  const mcclResult_t state = sdk::CclGetAsyncError(handle_);
+  if (state == mcclInProgress) {
+    return;
+  }
+  if (state != mcclSuccess) {
+    fail_ccl_call("an earlier collective", TORCH_MUSA_HERE, state);
+  }
 }
 
 void McclComm::all_reduce(

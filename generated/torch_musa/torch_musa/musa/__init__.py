@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .. import _C
+from .. import _C, _problem
 
 _initialized = False
 _initialization_lock = threading.RLock()
@@ -42,10 +42,15 @@ def init() -> None:
 
 
 def _lazy_init() -> None:
-    """Makes the device ready, once. Raises RuntimeError in a process that was forked too late."""
+    """Makes the device ready, once.
+
+    Raises RuntimeError in a process that was forked too late, and what was wrong with the settings, as ConfigError,
+    when `import torch` read them.
+    """
     global _initialized
     if is_initialized() or hasattr(_local, "is_initializing"):
         return
+    _problem.raise_kept()
     with _initialization_lock:
         if is_initialized():
             return
@@ -114,7 +119,9 @@ class device:
     """A `with` statement in which another device is current. None or a negative index: no other."""
 
     def __init__(self, device: Any) -> None:
-        self.idx = _get_device_index(device, optional=True)
+        # A negative index is no other device here, and an error everywhere else.
+        none = isinstance(device, int) and not isinstance(device, bool) and device < 0
+        self.idx = -1 if none else _get_device_index(device, optional=True)
         self.prev_idx = -1
 
     def __enter__(self) -> None:
@@ -166,7 +173,7 @@ def get_device_name(device: torch.types.Device = None) -> str:
 
 
 def get_device_capability(device: torch.types.Device = None) -> dict[str, Any]:
-    """As `torch.accelerator.get_device_capability`: `supported_dtypes`, those that tensors can have."""
+    """As `torch.accelerator.get_device_capability`: `supported_dtypes`, those that the device or the CPU can compute with."""
     _lazy_init()
     index = _get_device_index(device, optional=True)
     ask = getattr(torch._C, "_accelerator_getDeviceCapability", None)  # since 2.10
@@ -176,15 +183,32 @@ def get_device_capability(device: torch.types.Device = None) -> dict[str, Any]:
 
 
 def _dtypes() -> list[torch.dtype]:
-    return [value for value in vars(torch).values() if isinstance(value, torch.dtype)]
+    return [
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.bool,
+        torch.float16,
+        torch.bfloat16,
+        torch.float32,
+        torch.float64,
+        torch.complex32,
+        torch.complex64,
+        torch.complex128,
+    ]
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether tensors can be bfloat16. Operators without a kernel for it run elsewhere, which counts as emulation."""
-    return (
-        including_emulation
-        or torch.bfloat16 in get_device_capability()["supported_dtypes"]
-    )
+    """Whether tensors can be bfloat16, which they always can.
+
+    Operators without a kernel for it run elsewhere, which counts as emulation; without that: whether some kernel, of the
+    vendor's library, by hand or in Python, is for bfloat16.
+    """
+    from .. import _kernels, registry
+
+    return including_emulation or _kernels.BFLOAT16 or registry.takes_bfloat16()
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
@@ -196,6 +220,7 @@ from . import amp, memory, random, streams  # noqa: E402
 from .memory import (  # noqa: E402
     empty_cache,
     empty_host_cache,
+    get_per_process_memory_fraction,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -258,6 +283,7 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
     "init",

@@ -14,6 +14,17 @@ from .. import _C
 from . import _lazy_init
 from ._utils import _get_device_index
 
+_priorities: dict[tuple[int, int], int] = (
+    {}
+)  # by device and id; those of the others are 0
+
+
+def _require(value: Any, kind: type[Any]) -> Any:
+    """`value`, which must be a `torch.Stream` or `torch.Event`. Raises TypeError."""
+    if not isinstance(value, kind):
+        raise TypeError(f"expected a torch.{kind.__name__}, got {value!r}")
+    return value
+
 
 class Stream(torch.Stream):
     """A queue of device work that runs in order.
@@ -27,10 +38,22 @@ class Stream(torch.Stream):
         _lazy_init()
         if "stream_id" in kwargs:  # a stream that is there already
             return super().__new__(cls, **kwargs)
+        if kwargs:
+            raise TypeError(
+                f"a stream of musa has no {next(iter(kwargs))!r}: it takes device and priority"
+            )
         index = _get_device_index(device, optional=True)
-        return super().__new__(
+        made = super().__new__(
             cls, device=torch.device("musa", index), priority=priority
         )
+        lowest, highest = _C._stream_priority_range()
+        _priorities[index, made.stream_id] = min(max(priority, highest), lowest)
+        return made
+
+    @property
+    def priority(self) -> int:
+        """The stream's priority, one of `priority_range()`; the default stream's is 0."""
+        return _priorities.get((self.device_index, self.stream_id), 0)
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
@@ -49,17 +72,17 @@ class Stream(torch.Stream):
 
     def wait_event(self, event: torch.Event) -> None:
         """What is put into the stream from now on waits for the event."""
-        event.wait(self)
+        _require(event, torch.Event).wait(self)
 
     def wait_stream(self, stream: torch.Stream) -> None:
         """What is put into the stream from now on waits for what is in the other by now."""
-        self.wait_event(stream.record_event())
+        self.wait_event(_require(stream, torch.Stream).record_event())
 
     def record_event(self, event: torch.Event | None = None) -> torch.Event:
         """Puts an event into the stream, a new one if none is given."""
         if event is None:
             event = Event()
-        event.record(self)
+        _require(event, torch.Event).record(self)
         return event
 
     def __repr__(self) -> str:
@@ -94,6 +117,9 @@ class Event(torch.Event):
         """Milliseconds from this event to a later one. Both need `enable_timing`, and must have been reached."""
         return _C._elapsed_time(self, end_event)
 
+    def __repr__(self) -> str:
+        return f"<torch.musa.Event device={self.device} event_id={self.event_id:#x}>"
+
 
 def _stream_of(packed: tuple[int, int, int]) -> Stream:
     stream_id, device_index, device_type = packed
@@ -116,9 +142,12 @@ def set_stream(stream: torch.Stream | None) -> None:
     """Makes a stream current for the calling thread and its device; the device does not become current."""
     if stream is None:
         return
-    if stream.device.type != "musa":
+    if _require(stream, torch.Stream).device.type != "musa":
         raise ValueError(f"expected a stream of musa, got one of {stream.device}")
     _lazy_init()
+    _C._stream_handle(
+        stream.stream_id, stream.device_index
+    )  # raises for one that is not there
     _C._set_stream(stream.stream_id, stream.device_index)
 
 
@@ -126,7 +155,7 @@ class StreamContext:
     """A `with` statement in which a stream and its device are current. None: no other."""
 
     def __init__(self, stream: torch.Stream | None) -> None:
-        self.stream = stream
+        self.stream = None if stream is None else _require(stream, torch.Stream)
         self._left: list[tuple[torch.Stream, int]] = []
 
     def __enter__(self) -> None:

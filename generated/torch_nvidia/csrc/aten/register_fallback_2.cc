@@ -5,13 +5,16 @@
 // fallback whole.
 #include <torch/library.h>
 
-#include "aten/fallback.h"
+#include "aten/boxed_operators.h"
 
 namespace torch_nvidia {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   constexpr const char* operators[] = {
+      "triu_",
+      "digamma_",
+      "lerp_.Scalar",
       "lerp_.Tensor",
       "triu",
       "tril",
@@ -109,13 +112,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "adaptive_max_pool2d",
       "adaptive_max_pool2d_backward",
       "adaptive_max_pool3d",
-      "adaptive_max_pool3d_backward",
-      "avg_pool2d",
-      "avg_pool2d_backward",
   };
-  for (const char* const name : operators) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-  }
+  register_boxed_fallback(m, operators);
 }
 
 } // namespace

@@ -5,13 +5,16 @@
 // fallback whole.
 #include <torch/library.h>
 
-#include "aten/fallback.h"
+#include "aten/boxed_operators.h"
 
 namespace torch_nvidia {
 namespace {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   constexpr const char* operators[] = {
+      "adaptive_max_pool3d_backward",
+      "avg_pool2d",
+      "avg_pool2d_backward",
       "avg_pool3d",
       "avg_pool3d_backward",
       "fractional_max_pool2d",
@@ -109,9 +112,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       "special_shifted_chebyshev_polynomial_w",
       "special_spherical_bessel_j0",
   };
-  for (const char* const name : operators) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
-  }
+  register_boxed_fallback(m, operators);
 }
 
 } // namespace

@@ -29,10 +29,10 @@ inline constexpr bool kHasAverage = true;
 class BkclComm {
  public:
   // Joins; returns when all ranks have. The store carries the id by which they
-  // find each other, under `key`.
+  // find each other, under keys that begin with `name`.
   BkclComm(
       const c10::intrusive_ptr<c10d::Store>& store,
-      const std::string& key,
+      const std::string& name,
       int rank,
       int size,
       c10::DeviceIndex device);

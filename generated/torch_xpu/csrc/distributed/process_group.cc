@@ -55,7 +55,7 @@ const BkclComm& ProcessGroupBkcl::comm_of(c10::Device device) {
     const auto limit =
         watchdog_.blocking("the start of a communicator", timeout_);
     comm_ = std::make_unique<BkclComm>(
-        store_, "bkcl/id", getRank(), getSize(), device.index());
+        store_, "bkcl", getRank(), getSize(), device.index());
     stream_ =
         std::make_unique<KunlunStream>(stream_from_pool(0, device.index()));
   }
@@ -131,18 +131,11 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupBkcl::message(
       "there is no rank ",
       peer,
       " in this group");
-  at::Tensor& tensor = tensors[0];
-  const BkclComm::Message one{
-      sends,
-      tensor.data_ptr(),
-      static_cast<size_t>(tensor.numel()),
-      tensor.scalar_type(),
-      peer};
+  const Parcel one{sends, tensors[0], peer};
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (coalescing_) {
       coalesced_.push_back(one);
-      coalesced_tensors_.push_back(tensor);
       return nullptr;
     }
   }
@@ -156,7 +149,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupBkcl::message(
       sends ? tensors : std::vector<at::Tensor>{},
       sends ? std::vector<at::Tensor>{} : tensors,
       [&](const BkclComm& comm, const KunlunStream& stream) {
-        comm.exchange({one}, stream);
+        exchange({one}, comm, stream);
       });
 }
 
@@ -177,19 +170,22 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupBkcl::recv(
 void ProcessGroupBkcl::startCoalescing() {
   const std::lock_guard<std::mutex> lock(mutex_);
   coalescing_ = true;
+  coalesced_.clear(); // an exception may have left some
 }
 
 c10::intrusive_ptr<c10d::Work> ProcessGroupBkcl::endCoalescing() {
-  std::vector<BkclComm::Message> messages;
-  std::vector<at::Tensor> tensors;
+  std::vector<Parcel> parcels;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     coalescing_ = false;
-    messages.swap(coalesced_);
-    tensors.swap(coalesced_tensors_);
+    parcels.swap(coalesced_);
   }
-  if (messages.empty()) {
+  if (parcels.empty()) {
     return nullptr; // collectives were issued as they came
+  }
+  std::vector<at::Tensor> tensors;
+  for (const Parcel& parcel : parcels) {
+    tensors.push_back(parcel.tensor);
   }
   return run(
       c10d::OpType::COALESCED,
@@ -197,7 +193,7 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupBkcl::endCoalescing() {
       {},
       std::move(tensors),
       [&](const BkclComm& comm, const KunlunStream& stream) {
-        comm.exchange(messages, stream);
+        exchange(parcels, comm, stream);
       });
 }
 

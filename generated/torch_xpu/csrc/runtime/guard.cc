@@ -107,10 +107,27 @@ struct GuardImpl final : public c10::impl::DeviceGuardImplInterface {
     return device_count();
   }
 
-  // Every dtype: those without a kernel of the device run in the fallback.
+  // What there is arithmetic for, by the device or in the fallback. Tensors of
+  // some others, as of eight-bit floats, can be held and converted.
   c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
     device_or_current(device.index());
-    return {};
+    c10::DeviceCapability capability;
+    capability.capability_data.capability_bits = 0;
+    auto& types = capability.capability_data.supported_scalar_types;
+    types.has_Byte = 1;
+    types.has_Char = 1;
+    types.has_Short = 1;
+    types.has_Int = 1;
+    types.has_Long = 1;
+    types.has_Bool = 1;
+    types.has_Half = 1;
+    types.has_BFloat16 = 1;
+    types.has_Float = 1;
+    types.has_Double = 1;
+    types.has_ComplexHalf = 1;
+    types.has_ComplexFloat = 1;
+    types.has_ComplexDouble = 1;
+    return capability;
   }
 
   bool queryStream(const c10::Stream& stream) const override {
