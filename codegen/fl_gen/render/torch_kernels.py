@@ -26,6 +26,7 @@ SCALAR_TYPES: Mapping[str, str] = {
     "uint8": "Byte",
     "bool": "Bool",
 }
+_ADAPTER = "at::native::call_fallback_fn"  # which calls a function that takes a stack as if it took arguments
 # The package's functions that take a stack; the others have PyTorch's signature.
 _BOXED = ("aten::convolution_overrideable", "aten::convolution_backward_overrideable")
 # What PyTorch's own code does with the package's help: by the copy, which asks the vendor's library.
@@ -86,7 +87,7 @@ class CxxKernel:
     @property
     def falls_back(self) -> bool:
         """Whether the call is one of PyTorch's adapter for boxed kernels."""
-        return "call_fallback_fn" in self.otherwise
+        return _ADAPTER in self.otherwise
 
 
 @dataclass(frozen=True)
@@ -172,19 +173,21 @@ def _otherwise(resolved: ResolvedTorchOp) -> tuple[str, str]:
     if resolved.own and op.name not in _BOXED:
         return f"package::{op.identifier}({arguments})", header
     function = f"package::{op.identifier}" if resolved.own else "boxed_fallback"
-    return f"at::native::call_fallback_fn<&{function}, at::_ops::{op.identifier}>::call({arguments})", header
+    return f"{_ADAPTER}<&{function}, at::_ops::{op.identifier}>::call({arguments})", header
 
 
 def _cxx(resolved: ResolvedTorchOp, function: str, file: str = "", scalar_types: tuple[str, ...] = ()) -> CxxKernel:
     op = resolved.op
     otherwise, otherwise_header = _otherwise(resolved)
-    own_header = [f"ATen/ops/{op.root}_native.h"] if op.name in OF_PYTORCH else []
+    headers = [f"ATen/ops/{op.root}_native.h"] if op.name in OF_PYTORCH else []
+    if _ADAPTER in otherwise:
+        headers.append(f"ATen/ops/{op.root}_ops.h")
     return CxxKernel(
         op=op.name,
         short=op.short,
         schema=op.schema,
         identifier=op.identifier,
-        headers=[f"ATen/ops/{op.root}_ops.h", *own_header],
+        headers=headers,
         function=function,
         returns=op.returns,
         params=_parameters(op),
