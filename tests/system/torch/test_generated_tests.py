@@ -80,4 +80,4 @@ def test_a_recorded_run_is_what_coverage_reads(mlu: Package, tmp_path: Path) -> 
     assert mlu.run("-c", code, cwd=tmp_path, TORCH_FL_OP_STATS="run.json").returncode == 0
     told = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert {"aten::erf.out", "aten::erf"} & {op["op"] for op in told["ops"]}
-    assert all(op["strategy"] in ("native", "library", "fallback", "python") for op in told["ops"])
+    assert all(op["strategy"] in ("native", "library", "runtime", "fallback", "python") for op in told["ops"])
