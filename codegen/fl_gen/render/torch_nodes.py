@@ -27,7 +27,8 @@ from fl_gen.sdk.wheel import Wheel
 
 _ENTRY = re.compile(r"^- func: ([\w.]+)\(", re.MULTILINE)
 _AUTOGEN = re.compile(r"^  autogen: (.+)$", re.MULTILINE)
-_DECIDED = ("strategy", "kind", "boxed", "kernel", "operation", "unavailable")  # of an operator, all by one rule
+# What one rule decides about an operator, unless a kernel does.
+_DECIDED = ("strategy", "kind", "boxed", "listed", "compiled", "by_hand", "own", "kernel", "operation", "unavailable")
 _NAMED = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -111,10 +112,11 @@ class TorchNodeIndex(NodeIndex):
             return (self.release,)
         op = self._view.op(name)
         found: list[Node] = []
-        if op.kernel is not None and attribute in (*_DECIDED, "dtypes"):
+        decided = attribute in (*_DECIDED, "dtypes", "library_dtypes")
+        if op.kernel is not None and decided and attribute != "library_dtypes":
             found.append(self._kernel(op))
-        elif attribute in (*_DECIDED, "dtypes", "tolerance", "note"):
-            key = "strategy" if attribute in (*_DECIDED, "dtypes") else attribute
+        elif decided or attribute in ("tolerance", "note"):
+            key = "strategy" if decided else attribute
             framework: TorchFramework = self.backend.framework
             said = (rule for file in framework.rules for rule in file.rules(op.name, op.op.tags))
             found += [self._rules[id(rule)] for rule in said if getattr(rule, key) is not None][:1]

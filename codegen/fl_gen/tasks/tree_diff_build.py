@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fl_gen import __version__
-from fl_gen.tasks.tree_diff_causes import Event, Suspect
+from fl_gen.tasks.tree_diff_causes import Suspect
+from fl_gen.tasks.tree_diff_events import Event
 from fl_gen.tasks.tree_diff_hunks import Part, lines_of, parts_of
 from fl_gen.tasks.tree_diff_values import (
     Cause,

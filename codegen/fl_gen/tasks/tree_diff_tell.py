@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fl_gen.schema.paths import data_dir
 from fl_gen.tasks.tree_diff_build import Builder
-from fl_gen.tasks.tree_diff_causes import Attribution, Inputs, assign_events
+from fl_gen.tasks.tree_diff_causes import Attribution, Inputs
+from fl_gen.tasks.tree_diff_events import assign_events
 from fl_gen.tasks.tree_diff_sides import Child, Job, Side, maps_of
 from fl_gen.tasks.tree_diff_values import CauseKind
 

@@ -20,7 +20,8 @@ from fl_gen.report.tree_diff_json import tree_diff_json
 from fl_gen.report.tree_diff_markdown import tree_diff_markdown
 from fl_gen.report.tree_diff_text import TreeLook, tree_diff_text
 from fl_gen.tasks.tree_diff_build import Builder
-from fl_gen.tasks.tree_diff_causes import Event, Suspect
+from fl_gen.tasks.tree_diff_causes import Suspect
+from fl_gen.tasks.tree_diff_events import Event
 from fl_gen.tasks.tree_diff_hunks import Part
 from fl_gen.tasks.tree_diff_values import Certainty, Status, TreeDiff, VendorSide
 from unit.report.test_html import BROWSER_FLAGS, read

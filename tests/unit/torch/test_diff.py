@@ -57,6 +57,12 @@ def run(wheel: Wheel, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return call
 
 
+@pytest.fixture(scope="module", autouse=True)
+def known(wheel: Wheel, cache: Path) -> None:
+    """Ask the wheel before two processes do, one for each side."""
+    wheel_probe.probe_features(Catalog().torch().features.values(), wheel, cache / "torch")
+
+
 @pytest.fixture
 def project(run: Run, tmp_path: Path) -> Path:
     """A repository for maca, which has a library of products, with schemas of its own; committed, nothing generated."""

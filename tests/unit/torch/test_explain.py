@@ -148,7 +148,7 @@ def test_every_operator_leads_to_its_entry_in_the_wheel(golden: Golden, wheel: W
     assert registered > 200
     factory = golden.maps["csrc/aten/factory.cc"]
     (line,) = (line for line in factory.lines if 'm.impl("as_strided"' in line.text)
-    assert [node.path for node in line.nodes] == ["aten::as_strided"]
+    assert line.nodes[-1].path == "aten::as_strided"
 
 
 def test_a_feature_is_what_decided(golden: Golden) -> None:
