@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from keyword import iskeyword
 from pathlib import Path
 
 from .errors import Diagnostic, SchemaError
@@ -86,6 +87,15 @@ class TorchFramework:
         """What PyTorch's device type is called. Raises SchemaError for a name that PyTorch has given away."""
         said = next(((rule.device, rule.location) for rule in self.rules if rule.device is not None), None)
         device, place = said if said is not None else (vendor, self.location)
+        if iskeyword(device.snake):
+            hint = f"write another device: NAME into vendors/{vendor.snake}/torch.yaml"
+            raise SchemaError(
+                [
+                    Diagnostic(
+                        place, f"torch.{device.snake} cannot be written: {device.snake} is a keyword of Python", hint
+                    )
+                ]
+            )
         if device.snake in IN_TREE:
             hint = f"write device: NAME into vendors/{vendor.snake}/torch.yaml"
             raise SchemaError([Diagnostic(place, f"PyTorch has a device type {device.snake} of its own", hint)])

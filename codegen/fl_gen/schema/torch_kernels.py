@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from keyword import iskeyword
 
 from .errors import Diagnostic, SchemaError
 from .frozen import frozen
@@ -39,6 +40,9 @@ class TorchKernel:
             raise ModelError("'file' and 'function' go together", "function" if self.file is None else "file")
         if self.file is not None and not self.file.endswith(".cc"):
             raise ModelError("a kernel in C++ stands in a .cc file", "file")
+        for part in (self.python or "").split(":"):
+            if iskeyword(part):
+                raise ModelError(f"'{part}' is a keyword of Python: nothing can be called so", "python")
         if self.file is not None and self.priority:
             raise ModelError("'priority' goes with python: a kernel in C++ is the only one", "priority")
 

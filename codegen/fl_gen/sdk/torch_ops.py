@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.errors import FlGenError, cut, one_line
+from fl_gen.schema.paths import shown
 from fl_gen.sdk.identity import text_digest
 from fl_gen.sdk.wheel import Wheel
 
 _PROGRAM = Path(__file__).with_name("read_ops.py")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)\b")
 _SECONDS = 120  # torchgen takes one; a machine that is busy beyond that has other problems
 
 
@@ -86,6 +89,10 @@ def read_ops(wheel: Wheel, cache: Path | None) -> tuple[TorchOp, ...]:
         raise TorchgenError(
             f"{folder}: this PyTorch has no torchgen beside it: {error.strerror}\n  = install PyTorch from its wheel"
         ) from error
+    except UnicodeDecodeError as error:
+        raise TorchgenError(
+            f"{folder}: its files are no text: byte {error.start} is not UTF-8\n  = install PyTorch from its wheel"
+        ) from None
     key = text_digest("\0".join([*asked, wheel.version, _PROGRAM.read_text(encoding="utf-8")]))
     path = cache / f"ops-{key}.json" if cache is not None else None
     text = _load(path)
@@ -94,7 +101,10 @@ def read_ops(wheel: Wheel, cache: Path | None) -> tuple[TorchOp, ...]:
         text = _run(wheel)
         found = _decoded(text)
         if found is None:
-            raise TorchgenError("torchgen's answer cannot be read: this is a fault of fl-gen, please report it")
+            raise TorchgenError(
+                f"{shown(folder)}: torchgen of PyTorch {wheel.version} gives no list of operators\n"
+                "  = is this PyTorch installed whole?"
+            )
         _store(path, text)
     return found
 
@@ -110,11 +120,18 @@ def _run(wheel: Wheel) -> str:
     except OSError as error:
         raise TorchgenError(f"{sys.executable}: cannot be run: {error.strerror}") from error
     if done.returncode != 0:
-        words = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        words = _words(done.stderr)
         missing = "No module named" in words
         hint = "install that module beside fl-gen" if missing else "is this PyTorch installed whole?"
         raise TorchgenError(f"torchgen of PyTorch {wheel.version} failed: {words}\n  = {hint}")
     return done.stdout
+
+
+def _words(errors: str) -> str:
+    """What an exception says at the end of a traceback, on one line. Its frames are indented, its text is not."""
+    lines = errors.strip().splitlines()
+    first = next((at for at in reversed(range(len(lines))) if _EXCEPTION.match(lines[at])), len(lines) - 1)
+    return one_line(cut(" ".join(" ".join(lines[max(0, first) :]).split()), 300)) or "no message"
 
 
 def _decoded(text: str) -> tuple[TorchOp, ...] | None:

@@ -12,7 +12,8 @@ from fl_gen.schema.errors import FlGenError
 from fl_gen.schema.paths import shown
 
 VARIABLE = "TORCH_FL_TORCH"
-_VERSION = re.compile(r"^__version__ = '([^']+)'$", re.MULTILINE)
+# It goes into generated files: what is no version of a release stays out.
+_VERSION = re.compile(r"^__version__ = '(\d+\.\d+[0-9A-Za-z.+_-]*)'$", re.MULTILINE)
 
 
 class NoTorch(FlGenError):
@@ -111,7 +112,10 @@ def _package(folder: Path) -> Path | None:
 def _wheel(package: Path, origin: str) -> Wheel:
     found = _VERSION.search((package / "version.py").read_text(encoding="utf-8", errors="replace"))
     if found is None:
-        raise NoTorch(f"{shown(package / 'version.py')}: it names no version: this is no installed PyTorch")
+        raise NoTorch(
+            f"{shown(package / 'version.py')}: it names no version: this is no installed PyTorch\n"
+            "  = install PyTorch from its wheel"
+        )
     if not (package / "include" / "c10" / "core" / "Allocator.h").is_file():
         raise NoTorch(
             f"{shown(package)}: this PyTorch {found.group(1)} has no headers in include/: nothing can be built "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.errors import FlGenError, quote
 from fl_gen.schema.paths import shown
 from fl_gen.workflow.generate import resolve_request, template_roots
 from fl_gen.workflow.request import Request
@@ -34,13 +34,15 @@ def scaffold_torch(request: Request, name: str, python: bool) -> Scaffold:
     resolved = resolve_request(request)
     run = torch_run(request, resolved.backend)
     full = name if name.startswith("aten::") else f"aten::{name}"
+    full = full.removesuffix(".default")  # torch.ops calls the overload without a name so
     if not run.view.has_op(full):
         overloads = sorted(op.name for op in run.view.ops if op.name.startswith(f"{full}."))
         if overloads:
             names = ", ".join(overloads)
             raise FlGenError(f"{full} has overloads, each with a kernel of its own\n  = name one: {names}")
         hint = suggestion(full, [op.name for op in run.view.ops])
-        raise FlGenError(f"PyTorch {run.wheel.version} has no operator '{full}'" + (f"\n  = {hint}" if hint else ""))
+        said = f"PyTorch {run.wheel.version} has no operator {quote(full)}"
+        raise FlGenError(said + (f"\n  = {hint}" if hint else ""))
     found = run.view.op(full)
     listing = request.backends / "kernels.yaml"
     if found.kernel is not None:

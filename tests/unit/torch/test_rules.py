@@ -248,6 +248,7 @@ WRONG_KERNELS = {
         "  - {op: aten::relu, python: 'a:f'}\n  - {op: aten::relu, python: 'b:f'}\n",
         "the kernel of 'aten::relu' stands twice",
     ),
+    "keyword": ("  - {op: aten::relu, python: 'a:def'}\n", "'def' is a keyword of Python: nothing can be called so"),
     "module": ("  - {op: aten::relu, python: 'a.b'}\n", "must be a Python function, not 'a.b'"),
 }
 
@@ -299,4 +300,7 @@ def test_a_device_type_that_pytorch_has_itself_needs_another_name(tmp_path: Path
     own.parent.mkdir(parents=True)
     own.write_text("schema: 1\ndevice: cuda\n")
     with pytest.raises(SchemaError, match=r"torch\.yaml:1:1: PyTorch has a device type cuda of its own"):
+        Catalog([tmp_path]).torch("mlu").device(Name.of("mlu"))
+    own.write_text("schema: 1\ndevice: lambda\n")
+    with pytest.raises(SchemaError, match=r"yaml:1:1: torch\.lambda cannot be written: lambda is a keyword of Python"):
         Catalog([tmp_path]).torch("mlu").device(Name.of("mlu"))

@@ -9,6 +9,7 @@ import pytest
 
 from fl_gen.schema.torch import Feature, load_features
 from fl_gen.sdk import clang, wheel_probe
+from fl_gen.sdk.torch_ops import TorchgenError, read_ops
 from fl_gen.sdk.wheel import NoTorch, Wheel, find_wheel
 from fl_gen.sdk.wheel_probe import WheelError, probe_features
 
@@ -89,9 +90,35 @@ def test_a_package_that_is_no_wheel(make_wheel: MakeWheel) -> None:
     (site / "torch" / "include" / "c10" / "core" / "Allocator.h").unlink()
     with pytest.raises(NoTorch, match=r"this PyTorch 2\.13\.0\+cpu has no headers in include/"):
         find_wheel(site, {})
-    (site / "torch" / "version.py").write_bytes(b"\xff\xfe no version")
-    with pytest.raises(NoTorch, match="it names no version: this is no installed PyTorch"):
-        find_wheel(site, {})
+    for text in (b"\xff\xfe no version", b"__version__ = '2.13.0\\n#error'\n", b"__version__ = '2.13\"; import os'\n"):
+        (site / "torch" / "version.py").write_bytes(text)
+        with pytest.raises(
+            NoTorch, match="it names no version: this is no installed PyTorch\n  = install PyTorch from"
+        ):
+            find_wheel(site, {})
+
+
+def test_a_torchgen_that_is_broken(make_wheel: MakeWheel) -> None:
+    site = make_wheel()
+    folder = site / "torchgen" / "packaged" / "ATen" / "native"
+    folder.mkdir(parents=True)
+    (folder / "tags.yaml").write_text("", encoding="utf-8")
+    (folder / "native_functions.yaml").write_bytes(b"\xff")
+    wheel = find_wheel(site, {})
+    with pytest.raises(TorchgenError, match=r"native: its files are no text: byte 0 is not UTF-8\n  = install PyTorch"):
+        read_ops(wheel, None)
+    (folder / "native_functions.yaml").write_text("", encoding="utf-8")
+    start = site / "torchgen" / "__init__.py"
+    start.write_text("raise ValueError('first line\\n    - func: oops(\\x1b[31m')", encoding="utf-8")
+    with pytest.raises(TorchgenError) as error:
+        read_ops(wheel, None)
+    assert str(error.value) == (
+        "torchgen of PyTorch 2.13.0+cpu failed: ValueError: first line - func: oops(\\x1b[31m\n"
+        "  = is this PyTorch installed whole?"
+    )
+    start.write_text("import sys; print('[]'); sys.exit(0)", encoding="utf-8")
+    with pytest.raises(TorchgenError, match=r"native: torchgen of PyTorch 2.13.0\+cpu gives no list of operators\n"):
+        read_ops(wheel, None)
 
 
 def found_in(make_wheel: MakeWheel, header: str) -> Wheel:
