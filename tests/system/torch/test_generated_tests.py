@@ -15,19 +15,23 @@ from .packages import Package, failures
 # Each with the seconds that it may take on two cores.
 FILES = {
     "test_compile.py": 120,
+    "test_copy.py": 60,
     "test_data.py": 60,
     "test_distributed.py": 240,
     "test_fallback.py": 180,
+    "test_host_kernels.py": 60,
     "test_import.py": 180,
     "test_kernels.py": 120,
     "test_memory.py": 60,
-    "test_ops.py": 120,
+    "test_modules.py": 120,
     "test_profiler.py": 60,
     "test_random.py": 60,
     "test_registry.py": 90,
     "test_serialization.py": 60,
+    "test_setup.py": 180,
     "test_streams.py": 60,
     "test_training.py": 120,
+    "test_views.py": 60,
 }
 # The only reason to skip a test where there are two devices.
 ALLOWED = "PyTorch drops the imaginary part with a warning"
