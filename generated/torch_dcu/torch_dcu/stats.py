@@ -124,8 +124,11 @@ def start_recording(path: str) -> None:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=target.parent):
-        pass
+    if (
+        not target.exists() or target.is_file()
+    ):  # a device or a pipe is written to, and not replaced
+        with tempfile.TemporaryFile(dir=os.path.dirname(os.path.realpath(target))):
+            pass
     enable_op_stats()
 
     def write() -> None:

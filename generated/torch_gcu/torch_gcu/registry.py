@@ -57,7 +57,7 @@ class OpRegistration:
     """What stands ready for an operator.
 
     `kind` is `python`, `native` (a compiled kernel by hand), `library` (the vendor's library), `runtime` (what makes,
-    copies and views tensors) or `fallback` (on the fallback device); `source` the function or file; the one with
+    copies and views tensors, collectives) or `fallback` (on the fallback device); `source` the function or file; the one with
     `active` runs first.
     """
 
@@ -192,6 +192,8 @@ def compiled_kind(op: str) -> str | None:
     """How compiled code serves `op`, as OpRegistration.kind says it; None if nothing is registered for it."""
     if op in COMPILED:
         return COMPILED[op]
+    if op.startswith("c10d::"):  # PyTorch's own, which hand on to the process group
+        return "runtime"
     if not torch._C._dispatch_has_kernel_for_dispatch_key(op, _KEY):
         return None
     return "fallback" if _C._is_boxed_fallback(op) else "native"

@@ -141,6 +141,23 @@ def test_gradients_of_fused_cells_from_what_their_forward_leaves() -> None:
         torch.testing.assert_close(one.cpu(), wanted)
 
 
+def test_an_encoder_of_padded_batches() -> None:
+    """Padding at the end, for which PyTorch would make nested tensors."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2).eval()
+    batch = torch.randn(3, 5, 16)
+    padding = torch.arange(5) >= torch.tensor([[5], [3], [4]])
+    with torch.no_grad():
+        wanted = model(batch, src_key_padding_mask=padding)
+        found = model.to("musa")(
+            batch.to("musa"), src_key_padding_mask=padding.to("musa")
+        )
+    torch.testing.assert_close(
+        found.cpu()[~padding], wanted[~padding], rtol=1e-4, atol=1e-5
+    )
+
+
 def test_parameters_stay_the_same_objects_when_a_module_moves() -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
     model[1].weight = model[0].weight  # tied

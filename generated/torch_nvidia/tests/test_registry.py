@@ -254,6 +254,10 @@ def test_what_runs_on_the_host_is_no_kernel() -> None:
     assert kinds["aten::native_layer_norm"] == "fallback"  # by the common fallback
     assert kinds["aten::convolution_overrideable"] == "fallback"
     assert kinds["aten::_copy_from"] == "runtime"
+    by_hand = []
+    assert sorted(op for op, kind in kinds.items() if kind == "native") == sorted(
+        by_hand
+    )
     assert not torch_nvidia.is_op_registered("aten::native_layer_norm")
     assert torch_nvidia.is_op_registered("aten::_copy_from")
     without = {entry.op for entry in torch_nvidia.list_registered_ops()}

@@ -37,6 +37,7 @@ COMPILED: dict[str, str] = {
     "aten::batch_norm_backward_reduce": "fallback",
     "aten::batch_norm_backward_elemt": "fallback",
     "aten::_reshape_alias": "runtime",
+    "aten::_nested_tensor_from_mask_left_aligned": "runtime",
     "aten::_has_compatible_shallow_copy_type": "runtime",
     "aten::_efficientzerotensor": "runtime",
     "aten::zero_": "runtime",

@@ -120,6 +120,9 @@ c10::intrusive_ptr<c10d::Work> ProcessGroupHccl::run(
       ++sequence_,
       blocks_host);
   watchdog_.watch(title, sequence_, getRank(), work->done(), timeout_);
+  if (coalescing_) {
+    coalesced_work_ = work;
+  }
   return work;
 }
 
@@ -173,17 +176,20 @@ void ProcessGroupHccl::startCoalescing() {
   const std::lock_guard<std::mutex> lock(mutex_);
   coalescing_ = true;
   coalesced_.clear(); // an exception may have left some
+  coalesced_work_.reset();
 }
 
 c10::intrusive_ptr<c10d::Work> ProcessGroupHccl::endCoalescing() {
   std::vector<Parcel> parcels;
+  c10::intrusive_ptr<c10d::Work> work;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     coalescing_ = false;
     parcels.swap(coalesced_);
+    work.swap(coalesced_work_);
   }
   if (parcels.empty()) {
-    return nullptr; // collectives were issued as they came
+    return work; // collectives were issued as they came
   }
   std::vector<at::Tensor> tensors;
   for (const Parcel& parcel : parcels) {

@@ -33,6 +33,9 @@ class HcclWork : public c10d::Work {
   bool isCompleted() override;
   bool isSuccess() const override;
   void synchronize() override;
+  void blockCurrentStream() override {
+    synchronize();
+  }
   bool wait(std::chrono::milliseconds timeout = kNoTimeout) override;
   std::vector<at::Tensor> result() override;
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;

@@ -96,7 +96,8 @@ class ProcessGroupNccl : public c10d::Backend {
   c10::intrusive_ptr<c10d::Work>
   barrier(const c10d::BarrierOptions& options) override;
 
-  // Messages between the two go out together at the end.
+  // Messages between the two go out together at the end. The work that it gives
+  // is done when all is that was issued since, which one stream holds in order.
   void startCoalescing() override;
   c10::intrusive_ptr<c10d::Work> endCoalescing() override;
   bool supportsCoalescing() const override {
@@ -136,6 +137,7 @@ class ProcessGroupNccl : public c10d::Backend {
   bool released_ = false;
   bool coalescing_ = false;
   std::vector<Parcel> coalesced_;
+  c10::intrusive_ptr<c10d::Work> coalesced_work_; // the last of them
   Watchdog watchdog_;
 };
 
