@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fl_gen.render.torch_view import TorchView
 from fl_gen.resolve.torch_ops import resolve_torch_ops
-from fl_gen.schema.errors import Diagnostic, SchemaError
+from fl_gen.schema.errors import Diagnostic, FlGenError, SchemaError
 from fl_gen.schema.paths import shown
 from fl_gen.schema.torch import TorchFramework
 from fl_gen.schema.torch_kernels import TorchKernel, load_torch_kernels
@@ -63,12 +63,22 @@ def torch_run(request: Request, backend: Backend) -> TorchRun:
     framework: TorchFramework = backend.framework
     device = framework.device(backend.vendor.name)
     wheel = find_wheel(request.torch)
+    _require_free(device.snake, backend, wheel)
     cache = request.cache / "torch" if request.cache is not None else None
     features = probe_features(framework.features.values(), wheel, cache)
     kernels = listed_kernels(request)
     ops = resolve_torch_ops(read_ops(wheel, cache), framework.rules, backend.choices, kernels)
     headers = sorted({header for feature in framework.features.values() for header in feature.headers})
     return TorchRun(wheel, TorchView(wheel.release, device, features, ops), tuple(headers))
+
+
+def _require_free(device: str, backend: Backend, wheel: Wheel) -> None:
+    """Raises FlGenError for a device type whose module `torch.<device>` PyTorch has already, for another purpose."""
+    if any((wheel.package / name).exists() for name in (device, f"{device}.py")):
+        raise FlGenError(
+            f"PyTorch {wheel.version} has a module torch.{device} of its own: no device type can be called {device}\n"
+            f"  = write device: NAME into vendors/{backend.vendor.name.snake}/torch.yaml of a folder for --schemas"
+        )
 
 
 def other_wheel(request: Request, release: str) -> str | None:

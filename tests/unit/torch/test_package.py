@@ -119,6 +119,18 @@ def test_what_an_overlay_registers_is_no_fallback(request_of: Request, tmp_path:
     assert not [path for path, text in made.files.items() if "register_fallback_" in path and '"addr",' in text]
 
 
+def test_a_device_type_does_not_take_a_module_of_pytorch(request_of: Request, tmp_path: Path) -> None:
+    rules = tmp_path / "mine" / "vendors" / "mlu" / "torch.yaml"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("schema: 1\ndevice: nn\n", encoding="utf-8")
+    with pytest.raises(FlGenError) as error:
+        prepare(Request(**{**vars(request_of), "schema_dirs": (tmp_path / "mine",)}))
+    assert error.value.render().endswith(
+        " has a module torch.nn of its own: no device type can be called nn\n"
+        "  = write device: NAME into vendors/mlu/torch.yaml of a folder for --schemas"
+    )
+
+
 def test_an_unknown_feature_is_told_at_its_line(request_of: Request, tmp_path: Path) -> None:
     overlay = tmp_path / "mine"
     target = overlay / "torch" / "csrc" / "mine.h.j2"
@@ -313,6 +325,11 @@ def test_a_kernel_without_its_source(request_of: Request) -> None:
         ("aten::rellu", "has no operator 'aten::rellu'\n  = did you mean 'aten::relu'?"),
         ("linear", "aten::linear is decomposed before a backend is asked: a kernel of it would break its gradient"),
         ("relu", "aten::relu is in "),
+        (
+            "aten::add.default",
+            "aten::add has overloads, each with a kernel of its own\n  = name one: aten::add.Scalar, ",
+        ),
+        ("q" * 500, "has no operator 'aten::" + "q" * 53 + "…'\n"),
     ],
 )
 def test_what_cannot_be_scaffolded(op: str, message: str, request_of: Request) -> None:
