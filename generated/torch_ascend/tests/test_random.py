@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 from collections.abc import Callable
 
@@ -149,3 +151,31 @@ def test_checkpointing_draws_the_same_numbers_again() -> None:
     y = checkpoint(noisy, x, use_reentrant=False)
     y.sum().backward()
     assert torch.equal(x.grad.cpu(), y.detach().cpu())
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda generator: pickle.loads(pickle.dumps(generator))]
+)
+def test_a_generator_is_copied_with_its_state(
+    copied: Callable[[torch.Generator], torch.Generator],
+) -> None:
+    generator = torch.Generator("ascend").manual_seed(5)
+    torch.rand(7, device="ascend", generator=generator)
+    twin = copied(generator)
+    assert twin.device == generator.device
+    assert twin.initial_seed() == 5
+    first, second = (
+        torch.rand(4, device="ascend", generator=one).cpu() for one in (generator, twin)
+    )
+    assert torch.equal(first, second)
+
+
+def test_a_generator_has_no_offset() -> None:
+    generator = torch.Generator("ascend")
+    assert generator.get_offset() == 0
+    generator.set_offset(0)
+    with pytest.raises(
+        RuntimeError,
+        match="^a generator of ascend has no offset: it takes 0 only, not 3$",
+    ):
+        generator.set_offset(3)

@@ -29,7 +29,11 @@ def register() -> None:
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
-    """A process group, as `register_backend` wants it."""
+    """A process group, as `register_backend` wants it. Raises ValueError for a rank that there is not."""
+    if not 0 <= rank < size:
+        raise ValueError(
+            f"there is no rank {rank} in a group of {size}: ranks are from 0 to {size - 1}"
+        )
     return _group_class()(store, rank, size, timeout)
 
 

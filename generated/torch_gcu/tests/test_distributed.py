@@ -533,3 +533,12 @@ def too_late(device: torch.device, rank: int, ranks: int) -> None:
 
 def test_a_rank_that_does_not_come_is_told() -> None:
     on_ranks(too_late, 2)
+
+
+@pytest.mark.parametrize("rank", [-1, 2, 9])
+def test_a_rank_that_there_is_not(rank: int) -> None:
+    with pytest.raises(
+        ValueError,
+        match=f"^there is no rank {rank} in a group of 2: ranks are from 0 to 1$",
+    ):
+        torch_gcu.distributed._create(dist.HashStore(), rank, 2, timedelta(seconds=1))

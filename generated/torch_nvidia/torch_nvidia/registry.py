@@ -34,6 +34,10 @@ from ._results import ResultCheck
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 STRATEGIES = ("auto", "native", "library", "python", "fallback")
 _KERNELS = ("native", "library", "runtime")  # of the compiled ones, those on the device
+_COLLECTIVES = (
+    "c10d::",
+    "fsdp::",
+)  # PyTorch's own code, which hands on to the process group
 _KEY = "PrivateUse1"
 
 __all__ = [
@@ -192,7 +196,7 @@ def compiled_kind(op: str) -> str | None:
     """How compiled code serves `op`, as OpRegistration.kind says it; None if nothing is registered for it."""
     if op in COMPILED:
         return COMPILED[op]
-    if op.startswith("c10d::"):  # PyTorch's own, which hand on to the process group
+    if op.startswith(_COLLECTIVES):
         return "runtime"
     if not torch._C._dispatch_has_kernel_for_dispatch_key(op, _KEY):
         return None

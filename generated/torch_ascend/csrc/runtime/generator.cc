@@ -34,14 +34,17 @@ void AscendGeneratorImpl::set_current_seed(uint64_t seed) {
   twin_.set_current_seed(seed);
 }
 
+// The twin has none, and refuses to tell: pickle and deepcopy ask for it all
+// the same, and give back what they got.
 void AscendGeneratorImpl::set_offset(uint64_t offset) {
-  const auto lock = lock_twin();
-  twin_.set_offset(offset);
+  TORCH_CHECK(
+      offset == 0,
+      "a generator of ascend has no offset: it takes 0 only, not ",
+      offset);
 }
 
 uint64_t AscendGeneratorImpl::get_offset() const {
-  const auto lock = lock_twin();
-  return twin_.get_offset();
+  return 0;
 }
 
 uint64_t AscendGeneratorImpl::current_seed() const {
