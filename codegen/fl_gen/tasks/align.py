@@ -11,7 +11,7 @@ from typing import Any
 from fl_gen.schema.paths import shown
 from fl_gen.tasks.align_values import Alignment, LayerCheck, NamedCheck, OpCheck, TensorCheck
 from fl_gen.tasks.codec import from_json
-from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program, spoilt
+from fl_gen.tasks.torch_child import TorchRunError, find_python, package_of, run_program, spoilt
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def align(options: AlignOptions) -> Alignment:
     task = {
         "model": os.path.abspath(options.model),
         "device": options.vendor,
-        "import": "" if on_cpu else f"torch_{options.vendor}",
+        "import": package_of(options.vendor),
         "seed": options.seed,
         "steps": options.steps,
         "forward_only": options.forward_only,

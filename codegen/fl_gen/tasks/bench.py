@@ -15,7 +15,7 @@ from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.bench_values import BenchReport, Comparison, Measured, Timing
 from fl_gen.tasks.codec import from_json
 from fl_gen.tasks.coverage_read import RecordError, load_json
-from fl_gen.tasks.torch_child import TorchRunError, find_python, run_program, spoilt
+from fl_gen.tasks.torch_child import TorchRunError, find_python, package_of, run_program, spoilt
 
 MIN_ROUNDS = 3  # with fewer it is not known how far apart rounds of the same code are
 SHIPPED = ("resnet", "bert", "gpt")
@@ -97,7 +97,7 @@ def _measure(options: BenchOptions, python: str, name: str, task: dict[str, Any]
     found: dict[str, list[dict[str, Any]]] = {device: [] for device in devices}
     for _ in range(options.rounds):
         for device in devices:
-            package = "" if device == "cpu" else f"torch_{device}"
+            package = package_of(device)
             found[device].append(
                 run_program(python, "bench", {**task, "device": device, "import": package}, options.seconds)
             )

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fl_gen.schema.errors import FlGenError, one_line
+from fl_gen.schema.errors import FlGenError, one_line, quote
 from fl_gen.schema.paths import shown
 
 _TAIL = 16 << 10  # bytes of what a program says on its error stream that are kept
@@ -63,6 +63,13 @@ def find_python(given: str | None, environ: Mapping[str, str] | None = None) -> 
     if environment and os.access(Path(environment) / "bin" / "python", os.X_OK):
         return str(Path(environment) / "bin" / "python")
     return sys.executable
+
+
+def package_of(device: str) -> str:
+    """The package to import for a device, empty for the CPU. Raises TorchRunError for what is no name of a device."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", device):
+        raise TorchRunError(f"--device {quote(device)}: that is no device\n  = give a vendor's name, as mlu, or cpu")
+    return "" if device == "cpu" else f"torch_{device}"
 
 
 def run_program(python: str, program: str, task: Mapping[str, Any], seconds: float) -> dict[str, Any]:

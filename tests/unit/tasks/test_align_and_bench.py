@@ -229,6 +229,11 @@ def test_what_cannot_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == (
         "--python /none/python: no such program\n  = name a Python that has PyTorch and the generated package\n"
     )
+    for device in ("../x", "", "mlu;x"):
+        assert main(["bench", "gpt", "--device", device]) == 2
+        assert capsys.readouterr().err == (
+            f"--device '{device}': that is no device\n  = give a vendor's name, as mlu, or cpu\n"
+        )
     wrong = tmp_path / "baseline.json"
     wrong.write_text("{}", encoding="utf-8")
     assert main(["bench", "--device", "mlu", "--baseline", str(wrong)]) == 2
