@@ -6,6 +6,7 @@ PyTorch itself is generated with, so nothing is guessed about the format of that
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from typing import Any
@@ -13,7 +14,13 @@ from typing import Any
 
 def main(site: str) -> int:
     """Print the operators of the PyTorch below `site`, a site-packages folder."""
-    sys.path[:] = [*sys.path[1:], site]  # this file's own folder holds modules of common names
+    del sys.path[0]  # this file's own folder holds modules of common names
+    # What torchgen needs is that of the running Python; torchgen is that of `site`, whatever else is installed.
+    import yaml  # noqa: F401
+
+    with contextlib.suppress(ImportError):
+        import typing_extensions  # noqa: F401
+    sys.path.insert(0, site)
     # What a module of that folder prints when it is imported is no part of the answer.
     answer, sys.stdout = sys.stdout, sys.stderr
     import os

@@ -99,7 +99,10 @@ BAD = {
         "schema: 1\nkernels: [{op: AddForward, file: x.mlu}, {op: AddForward, file: y.mlu}]\n",
         "the kernel of 'AddForward' stands twice",
     ),
-    "no source": ("schema: 1\nkernels: [{op: AddForward, file: x.mlu}]\n", "there is no file w/backends/mlu/kernels/x.mlu"),
+    "no source": (
+        "schema: 1\nkernels: [{op: AddForward, file: x.mlu}]\n",
+        "there is no file w/backends/mlu/kernels/x.mlu",
+    ),
     "a view": ("schema: 1\nkernels: [{op: NoOpForward, file: x.mlu}]\n", "NoOpForward is a view"),
 }
 

@@ -121,6 +121,19 @@ def test_a_torchgen_that_is_broken(make_wheel: MakeWheel) -> None:
         read_ops(wheel, None)
 
 
+def test_torchgen_is_that_of_the_wheel(make_wheel: MakeWheel) -> None:
+    """Also where the running Python has a PyTorch of its own."""
+    site = make_wheel()
+    folder = site / "torchgen" / "packaged" / "ATen" / "native"
+    folder.mkdir(parents=True)
+    for name in ("native_functions.yaml", "tags.yaml"):
+        (folder / name).write_text("", encoding="utf-8")
+    (site / "torchgen" / "__init__.py").write_text("raise ValueError(__file__)", encoding="utf-8")
+    with pytest.raises(TorchgenError) as error:
+        read_ops(find_wheel(site, {}), None)
+    assert f"ValueError: {site / 'torchgen' / '__init__.py'}" in str(error.value)
+
+
 def found_in(make_wheel: MakeWheel, header: str) -> Wheel:
     return find_wheel(make_wheel({"c10/core/Device.h": header}), {})
 

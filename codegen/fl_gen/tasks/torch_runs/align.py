@@ -259,9 +259,7 @@ def _told(cpu: dict[str, Any], device: dict[str, Any], task: dict[str, Any]) -> 
     nothing: tuple[str, str, list[torch.Tensor]] = ("", "", [])
     failure = device.get("failure", "")
     reached = cpu["layers"][: len(device["layers"])] if failure else cpu["layers"]
-    for (name, kind, wanted), (other, _, found) in itertools.zip_longest(
-        reached, device["layers"], fillvalue=nothing
-    ):
+    for (name, kind, wanted), (other, _, found) in itertools.zip_longest(reached, device["layers"], fillvalue=nothing):
         structure = _structure(name, other, wanted, found)
         if structure:
             layers.append({"layer": name or other, "kind": kind, "structure": structure, "results": []})
