@@ -152,7 +152,8 @@ def test_nothing_goes_wrong_in_memory() -> None:
 
 def test_threads_do_not_race() -> None:
     built = program(Variant("mlu", "g++", "thread"))
-    result = _run(built.path, "--operations=2000", *THREAD_TESTS, prefix=("setarch", platform.machine(), "-R"))
+    operations = 10_000 if TORTURE else 2000
+    result = _run(built.path, f"--operations={operations}", *THREAD_TESTS, prefix=("setarch", platform.machine(), "-R"))
     _check(result)
     assert "ThreadSanitizer" not in result.stderr
 
