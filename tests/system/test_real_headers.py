@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 from fl_gen.render.contract import render_contract
 from fl_gen.schema.catalog import Catalog
@@ -206,16 +207,19 @@ def test_a_deprecated_call_is_told_and_comes_last(tmp_path: Path) -> None:
     """HIP 5.2 marks hipMallocHost as deprecated; so it is used only where there is nothing else."""
     folder = tmp_path / "vendors" / "dcu"
     folder.mkdir(parents=True)
-    text = (ROOT / "schemas" / "vendors" / "dcu" / "vendor.yaml").read_text(encoding="utf-8")
-    start = text.index("memory.alloc_host: [") + len("memory.alloc_host: [")
-    old = '{expr: "hipMallocHost(ptr, size)", source: a test}'
-    (folder / "vendor.yaml").write_text(text[:start] + f"{old}, " + text[start:], encoding="utf-8")
+    data = yaml.safe_load((ROOT / "schemas" / "vendors" / "dcu" / "vendor.yaml").read_text(encoding="utf-8"))
+    old = {"expr": "hipMallocHost(ptr, size)", "source": "a test"}
+
+    def offer(candidates: list[dict[str, str]]) -> None:
+        data["bindings"]["memory.alloc_host"] = candidates
+        (folder / "vendor.yaml").write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+
+    offer([old, *data["bindings"]["memory.alloc_host"]])
     request = Request(vendor="dcu", sdk=roots(HIP), schema_dirs=(tmp_path,))
     both = operation(check_sdk(request), "memory.alloc_host")
     assert both.chosen is not None
     assert (both.chosen.index, both.chosen.deprecated) == (1, None)
-    end = text.index("]}", start)
-    (folder / "vendor.yaml").write_text(text[:start] + old + text[end:], encoding="utf-8")
+    offer([old])
     alone = operation(check_sdk(request), "memory.alloc_host")
     assert alone.chosen is not None
     assert alone.chosen.deprecated == "'hipMallocHost' is deprecated: use hipHostMalloc instead"
