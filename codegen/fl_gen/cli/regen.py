@@ -58,7 +58,7 @@ def regen(
     from fl_gen.report.regen_text import pruned_text, regen_text, unchanged_text, version_text
     from fl_gen.schema.errors import FlGenError
     from fl_gen.schema.paths import shown
-    from fl_gen.tasks.regen import orphans, regenerate
+    from fl_gen.tasks.regen import orphans, regenerate, require_prunable
     from fl_gen.tasks.regen_kept import state_of
     from fl_gen.tasks.render_many import render_many
     from fl_gen.tasks.sdk_targets import default_jobs
@@ -98,6 +98,8 @@ def regen(
         click.echo(list_outputs(requests, build.form), nl=False)
         return 0
     build.files.require_outside([folder for one in requests for folder in (one.generated, one.backends)])
+    if prune and left:
+        require_prunable(project.output, left, policy)  # else the trees would be written, and then it stops
     outcomes = regenerate(requests, policy, count)
     conflicts = any(outcome.plan.conflicts for outcome in outcomes)
     if build.files.wanted:

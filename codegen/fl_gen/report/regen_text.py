@@ -36,7 +36,9 @@ def pruned_text(plan: Plan, output: Path) -> str:
     name = plan.folder.name
     own = output / "backends" / name
     stays = f"; {shown(own)} is yours and stays" if own.is_dir() else ""
-    return f"{name}: removed {len(plan.entries)} files from {shown(plan.folder)}{stays}"
+    kept = plan.paths(Action.KEPT)
+    lines = "".join(f"\n{'':<{len(name)}}  kept {shown(plan.folder / path)}, which you edited" for path in kept)
+    return f"{name}: removed {len(plan.entries) - len(kept)} files from {shown(plan.folder)}{stays}{lines}"
 
 
 def version_text(path: Path, pinned: str) -> str:

@@ -87,9 +87,10 @@ def _framework_of(folder: Path, wanted: str | None) -> str | None:
 
 
 def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...]:
-    """Remove what fl-gen wrote into the folders `names` of `orphans`; what it did not write stays.
+    """Remove what fl-gen wrote into the folders `names` of `orphans`; what it did not write stays, and so do files that
+    a person edited and decided to keep.
 
-    Raises EditedError for hand edits that nobody decided to drop, and PublishError.
+    Raises EditedError for hand edits about which nobody decided, and PublishError.
     """
     from fl_gen.output.publish import publish_all
     from fl_gen.output.transaction import held
@@ -102,6 +103,14 @@ def prune(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...
     return plans
 
 
+def require_prunable(output: Path, names: Sequence[str], policy: Policy) -> None:
+    """Raises what would stop `prune`, for a run that has something else to write before."""
+    from fl_gen.output.transaction import held
+
+    with held(output):
+        prune_plans(output, names, policy)
+
+
 def prune_plans(output: Path, names: Sequence[str], policy: Policy) -> tuple[Plan, ...]:
     """What `prune` would remove. Raises EditedError as it does."""
     plans = []
@@ -112,7 +121,8 @@ def prune_plans(output: Path, names: Sequence[str], policy: Policy) -> tuple[Pla
             continue
         if tree_of(manifest.vendor, manifest.framework) == name:
             request = replace(request, vendor=manifest.vendor, framework=manifest.framework)
-        plan = plan_files(request, {}, Policy.OVERWRITE if policy is Policy.OVERWRITE else Policy.REFUSE)
+        # There is nothing of fl-gen's to merge with: what a person wrote stays as it is.
+        plan = plan_files(request, {}, Policy.KEEP if policy is Policy.MERGE else policy)
         plans.append((request, plan))
     require_decided(plans, policy)
     return tuple(_with_manifest(plan) for _, plan in plans)
@@ -121,7 +131,7 @@ def prune_plans(output: Path, names: Sequence[str], policy: Policy) -> tuple[Pla
 def _with_manifest(plan: Plan) -> Plan:
     """The plan with the removal of the manifest, which names all files but itself."""
     seen = {**plan.seen, MANIFEST_NAME: signature(plan.folder / MANIFEST_NAME)}
-    return Plan(plan.folder, (*plan.entries, Entry(Action.STALE, MANIFEST_NAME)), {}, seen=seen)
+    return replace(plan, entries=(*plan.entries, Entry(Action.STALE, MANIFEST_NAME)), seen=seen)
 
 
 def _remove_empty(folder: Path) -> None:

@@ -307,6 +307,35 @@ def test_a_vendor_that_left(run: Run, tmp_path: Path) -> None:
     assert run("check").code == 0
 
 
+def test_a_vendor_that_left_with_edits_that_stay(run: Run, tmp_path: Path) -> None:
+    project(tmp_path, "vendors:\n  mlu: {sdk: sim}\n  dcu: {sdk: sim}\n")
+    assert run("regen").code == 0
+    dcu = tmp_path / "generated" / "dcu"
+    first, second = dcu / "src" / "backend.cc", dcu / "CMakeLists.txt"
+    first.write_text(first.read_text() + "// mine\n")
+    assert run("regen", "--keep").code == 0  # decided while it was generated
+    second.write_text(second.read_text() + "# mine\n")
+    edits = {"src": "folder", "src/backend.cc": first.read_bytes(), "CMakeLists.txt": second.read_bytes()}
+    project(tmp_path)
+    mlu = tmp_path / "generated" / "mlu" / "src" / "backend.cc"
+    mlu.unlink()
+    refused = run("regen", "--prune")
+    assert (refused.code, refused.out) == (2, "")
+    assert "\n  generated/dcu/CMakeLists.txt\n" in refused.err
+    assert not mlu.exists()  # what stops one leaves all as they are
+    result = run("regen", "--prune", "--merge")
+    assert (result.code, result.err) == (0, "")
+    head, *kept = result.out.splitlines()[-3:]
+    assert head.startswith("dcu: removed ")
+    assert kept == [
+        "     kept generated/dcu/CMakeLists.txt, which you edited",
+        "     kept generated/dcu/src/backend.cc, which you edited",
+    ]
+    assert snapshot(dcu) == edits
+    assert mlu.exists()
+    assert run("check").code == 0
+
+
 def test_a_dry_run_writes_nothing(run: Run, tmp_path: Path) -> None:
     project(tmp_path)
     result = run("regen", "--dry-run")
