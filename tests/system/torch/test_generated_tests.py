@@ -29,6 +29,7 @@ FILES = {
     "test_registry.py": 90,
     "test_serialization.py": 60,
     "test_setup.py": 180,
+    "test_sparse.py": 60,
     "test_streams.py": 60,
     "test_training.py": 120,
     "test_views.py": 60,
