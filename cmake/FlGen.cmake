@@ -19,9 +19,9 @@
 # Relative folders are those of the current source folder, OUTPUT is one of the current build folder. It makes the target
 # and sets in the calling scope:
 #
-#   <target>_SOURCES     the C++ sources of the backend, those below src/
+#   <target>_SOURCES     the C++ sources of the backend, those below src/ (csrc/ in a package for PyTorch)
 #   <target>_OUTPUTS     every generated file; a file below backends/ is a person's and no output
-#   <target>_DIR         generated/<vendor>
+#   <target>_DIR         generated/<vendor>, or generated/torch_<vendor>
 #
 # Whatever compiles or includes generated files needs add_dependencies(... <target>). CMake runs again by itself when the
 # list of files changes. When fl-gen stops, so does the build, with its message. With Ninja, `clean` removes the generated
@@ -149,10 +149,11 @@ function(fl_gen_backend)
   add_custom_target("${target}" ALL DEPENDS "${state}.stamp")
 
   set(sources "${text}")
-  list(FILTER sources INCLUDE REGEX "/generated/${arg_VENDOR}/src/.*\\.(c|cc|cpp|cxx)$")
+  set(tree "generated/([a-z]+_)?${arg_VENDOR}")
+  list(FILTER sources INCLUDE REGEX "/${tree}/c?src/.*\\.(c|cc|cpp|cxx)$")
   set_source_files_properties(${text} PROPERTIES GENERATED TRUE)
   list(GET text 0 first)
-  string(REGEX REPLACE "(.*/generated/${arg_VENDOR})/.*" "\\1" folder "${first}")
+  string(REGEX REPLACE "(.*/${tree})/.*" "\\1" folder "${first}")
   set("${target}_SOURCES" "${sources}" PARENT_SCOPE)
   set("${target}_OUTPUTS" "${text}" PARENT_SCOPE)
   set("${target}_DIR" "${folder}" PARENT_SCOPE)

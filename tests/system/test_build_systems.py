@@ -246,6 +246,21 @@ def test_two_vendors_at_a_time(build: Build) -> None:
 
 
 @pytest.mark.parametrize("build", ["ninja"], indirect=True)
+def test_the_folder_and_the_sources_of_a_package(build: Build) -> None:
+    """Of a tree that is not called as its vendor, below a folder that is called nearly like it."""
+    made = build.root / "generated" / "mlu" / "generated" / "torch_mlu"
+    listed = ";".join(str(made / path) for path in ("CMakeLists.txt", "csrc/aten/copy.cc", "csrc/aten/copy.h", "x.cc"))
+    (build.project / "list.py").write_text(f"print({listed!r}, end='')\n")  # in the place of a fl-gen with PyTorch
+    (build.project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.28)\nproject(package LANGUAGES NONE)\ninclude(FlGen)\n"
+        f'set(FL_GEN_COMMAND "{sys.executable}" "${{CMAKE_CURRENT_SOURCE_DIR}}/list.py")\n'
+        "fl_gen_backend(VENDOR mlu FRAMEWORK torch)\n"
+        'message(STATUS "made: ${fl_gen_mlu_DIR} of ${fl_gen_mlu_SOURCES}!")\n'
+    )
+    assert f"made: {made} of {made}/csrc/aten/copy.cc!" in build.configure()
+
+
+@pytest.mark.parametrize("build", ["ninja"], indirect=True)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
