@@ -148,8 +148,6 @@ def test_a_result_cannot_stay_on_the_host() -> None:
 
 
 def test_what_a_device_tensor_cannot_be_is_an_error() -> None:
-    with pytest.raises(NotImplementedError, match="sparse"):
-        torch.eye(2, device=DEVICE).to_sparse()
     with pytest.raises(NotImplementedError, match="quantized"):
         torch.quantize_per_tensor(torch.ones(2, device=DEVICE), 0.1, 0, torch.qint8)
 

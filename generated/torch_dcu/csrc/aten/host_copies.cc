@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "aten/sparse_parts.h"
 #include "runtime/device.h"
 
 namespace torch_dcu {
@@ -33,8 +34,8 @@ void HostCopies::add(const at::Tensor& tensor, bool read, bool written) {
     return;
   }
   TORCH_CHECK_NOT_IMPLEMENTED(
-      tensor.layout() == at::kStrided,
-      "the fallback of dcu takes strided tensors only, not ",
+      tensor.layout() == at::kStrided || is_sparse(tensor),
+      "the fallback of dcu takes strided and sparse tensors only, not ",
       tensor.layout());
   const auto index = tensor.device().index();
   TORCH_CHECK(
@@ -46,6 +47,13 @@ void HostCopies::add(const at::Tensor& tensor, bool read, bool written) {
       int(index),
       "!");
   device_ = index;
+  if (is_sparse(tensor)) {
+    sparse_ = true;
+    // Kernels look at the indices even of what they only write to.
+    for (const at::Tensor& part : parts_of(tensor)) {
+      add(part, /*read=*/true, written);
+    }
+  }
   const auto [found, added] =
       index_.try_emplace(tensor.unsafeGetTensorImpl(), entries_.size());
   if (added) {
@@ -62,7 +70,7 @@ void HostCopies::bring(c10::DeviceIndex device) {
   std::unordered_map<const c10::StorageImpl*, std::vector<size_t>> sharing;
   for (size_t index = 0; index < entries_.size(); ++index) {
     const at::Tensor& tensor = entries_[index].device;
-    if (tensor.numel() != 0 && !is_zero_tensor(tensor)) {
+    if (!is_sparse(tensor) && tensor.numel() != 0 && !is_zero_tensor(tensor)) {
       sharing[tensor.storage().unsafeGetStorageImpl()].push_back(index);
     }
   }
@@ -86,12 +94,28 @@ void HostCopies::bring(c10::DeviceIndex device) {
     if (entry.device.unsafeGetTensorImpl()->is_wrapped_number()) {
       entry.host.unsafeGetTensorImpl()->set_wrapped_number(true);
     }
+    // Some kernels of sparse tensors make what the backward pass needs only if
+    // there will be one.
+    if (sparse_ && entry.device.requires_grad()) {
+      entry.host.set_requires_grad(true);
+    }
     host_index_.emplace(entry.host.unsafeGetTensorImpl(), index);
   }
 }
 
+// The parts were added before, and so are on the host already.
+at::Tensor HostCopies::composed_of_copies(const at::Tensor& sparse) const {
+  std::vector<at::Tensor> parts = parts_of(sparse);
+  for (at::Tensor& part : parts) {
+    part = host_of(part);
+  }
+  return sparse_like(sparse, parts);
+}
+
 void HostCopies::bring_alone(Entry& entry, Transfers& transfers) const {
-  if (is_zero_tensor(entry.device)) {
+  if (is_sparse(entry.device)) {
+    entry.host = composed_of_copies(entry.device);
+  } else if (is_zero_tensor(entry.device)) {
     entry.host = at::zeros(
         entry.device.sizes(), at::TensorOptions(entry.device.scalar_type()));
   } else if (entry.read || !Transfers::writes_only_elements(entry.device)) {
@@ -142,7 +166,7 @@ at::Tensor HostCopies::device_of(const at::Tensor& host) const {
 
 void HostCopies::write_back(Transfers& transfers) const {
   for (const Entry& entry : entries_) {
-    if (!entry.written) {
+    if (!entry.written || is_sparse(entry.device)) {
       continue;
     }
     const at::Tensor& host = entry.host;
@@ -154,6 +178,17 @@ void HostCopies::write_back(Transfers& transfers) const {
     }
     transfers.upload(host, entry.device);
   }
+}
+
+std::vector<std::pair<at::Tensor, at::Tensor>>
+HostCopies::written_sparse() const {
+  std::vector<std::pair<at::Tensor, at::Tensor>> written;
+  for (const Entry& entry : entries_) {
+    if (entry.written && is_sparse(entry.device)) {
+      written.emplace_back(entry.device, entry.host);
+    }
+  }
+  return written;
 }
 
 } // namespace torch_dcu

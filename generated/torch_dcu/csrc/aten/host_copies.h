@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "aten/transfer.h"
@@ -15,7 +16,8 @@ namespace torch_dcu {
 
 // Copies of device tensors that relate to each other as the originals do: one
 // tensor given twice is one copy, and tensors that share memory in a call that
-// writes to some of it share it on the host too.
+// writes to some of it share it on the host too. A sparse tensor is one of
+// copies of its parts.
 class HostCopies {
  public:
   HostCopies() = default;
@@ -39,6 +41,10 @@ class HostCopies {
   // What was written goes back; the device's tensors take the copies' shapes.
   void write_back(Transfers& transfers) const;
 
+  // Except for the sparse tensors of which something was written: these and
+  // their copies, which may be made of other parts now.
+  std::vector<std::pair<at::Tensor, at::Tensor>> written_sparse() const;
+
  private:
   struct Entry {
     at::Tensor device;
@@ -47,6 +53,7 @@ class HostCopies {
     bool written = false;
   };
 
+  at::Tensor composed_of_copies(const at::Tensor& sparse) const;
   void bring_alone(Entry& entry, Transfers& transfers) const;
   void bring_together(const std::vector<size_t>& group, Transfers& transfers);
 
@@ -54,6 +61,7 @@ class HostCopies {
   std::unordered_map<const at::TensorImpl*, size_t> index_;
   std::unordered_map<const at::TensorImpl*, size_t> host_index_;
   std::optional<c10::DeviceIndex> device_;
+  bool sparse_ = false; // a tensor of the call is
 };
 
 } // namespace torch_dcu

@@ -14,6 +14,7 @@
 
 #include "aten/host_copies.h"
 #include "aten/op_plan.h"
+#include "aten/sparse_parts.h"
 #include "aten/transfer.h"
 #include "runtime/device.h"
 #include "runtime/generator.h"
@@ -46,22 +47,27 @@ void admit(const OpPlan& plan) {
   }
 }
 
-void check_possible(const OpPlan& plan, const OpPlan& on_host) {
+void check_possible(
+    const OpPlan& plan,
+    bool runs_on_host,
+    c10::DispatchKey key) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       !plan.view,
       plan.name,
       " makes a view of its argument, and a view of a copy on the CPU would "
       "not be one of the tensor on mlu");
   TORCH_CHECK_NOT_IMPLEMENTED(
-      on_host.runs_on_host,
+      runs_on_host,
       plan.name,
-      " has a kernel neither for mlu nor for the CPU");
+      " has a kernel neither for mlu nor for the CPU",
+      key == c10::DispatchKey::CPU ? "" : " that takes sparse tensors");
 }
 
 // One call of an operator.
 class Call {
  public:
-  Call(const OpPlan& plan, Stack* stack) : plan_(plan), stack_(stack) {
+  Call(const OpPlan& plan, Stack* stack, c10::DispatchKey key)
+      : plan_(plan), stack_(stack), key_(key) {
     const size_t count = plan.arguments.size();
     const auto first = stack->end() - static_cast<std::ptrdiff_t>(count);
     arguments_.assign(first, stack->end());
@@ -78,9 +84,13 @@ class Call {
   void replace_results();
   c10::IValue on_device(const c10::IValue& value, Transfers& transfers);
   at::Tensor on_device(const at::Tensor& host, Transfers& transfers);
+  at::Tensor new_on_device(const at::Tensor& host, Transfers& transfers);
+  std::vector<at::Tensor>
+  parts_on_device(const at::Tensor& host, Transfers& transfers);
 
   const OpPlan& plan_;
   Stack* stack_;
+  c10::DispatchKey key_;
   std::vector<c10::IValue> arguments_;
   HostCopies copies_;
   c10::DeviceIndex device_ = -1;
@@ -219,12 +229,21 @@ at::Tensor Call::on_device(const at::Tensor& host, Transfers& transfers) {
       return tensor;
     }
   }
+  const at::Tensor result = is_sparse(host)
+      ? sparse_like(host, parts_on_device(host, transfers))
+      : new_on_device(host, transfers);
+  results_.emplace_back(host, result);
+  return result;
+}
+
+at::Tensor Call::new_on_device(const at::Tensor& host, Transfers& transfers) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       host.layout() == at::kStrided && !host.is_quantized(),
       plan_.name,
       " makes a ",
-      host.is_quantized() ? "quantized" : "sparse",
-      " tensor, and mlu has plain ones only");
+      host.is_quantized() ? "quantized tensor"
+                          : c10::str("tensor of the layout ", host.layout()),
+      ", which mlu does not have");
   at::Tensor result = empty_on_device(
       host.sizes(), host.strides(), host.scalar_type(), device_);
   result._set_conj(host.is_conj());
@@ -233,8 +252,17 @@ at::Tensor Call::on_device(const at::Tensor& host, Transfers& transfers) {
     result.unsafeGetTensorImpl()->set_wrapped_number(true);
   }
   transfers.upload(host, result);
-  results_.emplace_back(host, result);
   return result;
+}
+
+// Parts that are those of an argument still are its own on the device.
+std::vector<at::Tensor>
+Call::parts_on_device(const at::Tensor& host, Transfers& transfers) {
+  std::vector<at::Tensor> parts = parts_of(host);
+  for (at::Tensor& part : parts) {
+    part = on_device(part, transfers);
+  }
+  return parts;
 }
 
 c10::IValue Call::on_device(const c10::IValue& value, Transfers& transfers) {
@@ -254,6 +282,9 @@ c10::IValue Call::on_device(const c10::IValue& value, Transfers& transfers) {
 void Call::replace_results() {
   Transfers transfers(device_);
   copies_.write_back(transfers);
+  for (const auto& [sparse, host] : copies_.written_sparse()) {
+    set_parts(sparse, host, parts_on_device(host, transfers));
+  }
   const size_t count = plan_.result_argument.size();
   auto place = stack_->end() - static_cast<std::ptrdiff_t>(count);
   for (size_t index = 0; index < count; ++index, ++place) {
@@ -282,7 +313,7 @@ void Call::run(const c10::OperatorHandle& on_host) {
     // host's own operators would be.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(
         c10::autocast_dispatch_keyset);
-    on_host.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+    on_host.redispatchBoxed(c10::DispatchKeySet(key_), stack_);
   }
   replace_results();
 }
@@ -296,13 +327,17 @@ void admit_fallback(const c10::OperatorHandle& op) {
 void run_on_host(
     const c10::OperatorHandle& op,
     const c10::OperatorHandle& on_host,
-    Stack* stack) {
+    Stack* stack,
+    c10::DispatchKey key) {
   const OpPlan& plan = plan_of(op);
   const OpPlan& host_plan = plan_of(on_host);
-  check_possible(plan, host_plan);
+  const bool runs_on_host = key == c10::DispatchKey::CPU
+      ? host_plan.runs_on_host
+      : on_host.hasComputedKernelForDispatchKey(key);
+  check_possible(plan, runs_on_host, key);
   admit(plan);
   const OpScope scope(plan.name, kStrategy);
-  Call(host_plan, stack).run(on_host);
+  Call(host_plan, stack, key).run(on_host);
 }
 
 void boxed_fallback(const c10::OperatorHandle& op, Stack* stack) {

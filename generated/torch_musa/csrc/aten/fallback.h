@@ -16,11 +16,13 @@ namespace torch_musa {
 // both sides. A view cannot come from a copy and is an error.
 void boxed_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// The same with another operator of the host that takes the same arguments.
+// The same with another operator of the host that takes the same arguments, and
+// with its kernel for the layout that `key` stands for.
 void run_on_host(
     const c10::OperatorHandle& op,
     const c10::OperatorHandle& on_host,
-    torch::jit::Stack* stack);
+    torch::jit::Stack* stack,
+    c10::DispatchKey key = c10::DispatchKey::CPU);
 
 // Called before an operator runs on the host: warns or throws as the mode says.
 void admit_fallback(const c10::OperatorHandle& op);

@@ -129,8 +129,12 @@ void Watchdog::loop() {
     if (!why.empty() && over != queued.begin()) {
       give_up(queued.front().what, "cannot go on: " + why);
     }
+    if (!why.empty()) { // what comes next will throw, if anything does
+      warn_quietly(c10::str(
+          queued.front().what, " may have left wrong values behind: ", why));
+    }
     lock.lock();
-    if (!why.empty()) { // what comes next will throw
+    if (!why.empty()) { // once is enough
       check_ = nullptr;
     }
     for (auto one = over; one != queued.end(); ++one) {
