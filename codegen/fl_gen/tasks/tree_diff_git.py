@@ -6,15 +6,16 @@ import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from fl_gen.output.manifest import safe_relative
 from fl_gen.schema.errors import FlGenError, printable, quote
-from fl_gen.schema.paths import shown
+from fl_gen.schema.paths import shell_word, shown
 
 _SECONDS = 60
 _MOST = 256 << 20  # bytes of all files; schemas and templates are a few
 _REGULAR = ("100644", "100755")
+_MODULE = "160000"
 
 
 class RevisionError(FlGenError):
@@ -39,12 +40,15 @@ class Revision:
     def extract(self, paths: Sequence[str], into: Path) -> tuple[str, ...]:
         """Write the files at or below `paths` under `into`; the symbolic links among them, which are left out.
 
-        A path that the revision does not have is nothing.
+        A path that the revision does not have is nothing. Without a path it is the whole tree. Of a submodule, that
+        commit of it counts which the revision names. Raises RevisionError when that is not at hand; a submodule below
+        one of `paths` that is not checked out is left out as a link is.
         """
         wanted = sorted(set(paths))
         listing = _git(self.top, "ls-tree", "-r", "-l", "-z", "--full-tree", self.commit, "--", *wanted)
         found: list[tuple[str, str]] = []
         links: list[str] = []
+        modules = self._modules_above(wanted)
         total = 0
         for entry in listing.split(b"\0"):
             head, _, raw = entry.partition(b"\t")
@@ -52,6 +56,9 @@ class Revision:
                 continue
             mode, _, number, size = head.decode("ascii").split()
             path = os.fsdecode(raw)
+            if mode == _MODULE and safe_relative(path):
+                modules[path] = number
+                continue
             if mode not in _REGULAR or not safe_relative(path):
                 links.append(path)
                 continue
@@ -63,7 +70,43 @@ class Revision:
             place = into / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
+        for path, commit in sorted(modules.items()):
+            links += self._extract_module(path, commit, wanted, into)
         return tuple(links)
+
+    def _modules_above(self, paths: Sequence[str]) -> dict[str, str]:
+        """Submodules that hold one of `paths`, with the commits that the revision names."""
+        parents = sorted({parent.as_posix() for path in paths for parent in PurePosixPath(path).parents} - {"."})
+        if not parents:
+            return {}
+        found = {}
+        for entry in _git(self.top, "ls-tree", "-z", "--full-tree", self.commit, "--", *parents).split(b"\0"):
+            head, _, raw = entry.partition(b"\t")
+            if head.startswith(_MODULE.encode()):
+                found[os.fsdecode(raw)] = head.decode("ascii").split()[2]
+        return found
+
+    def _extract_module(self, path: str, commit: str, paths: Sequence[str], into: Path) -> tuple[str, ...]:
+        module = self.top / path
+        try:
+            there = module.is_dir() and not module.is_symlink() and top_of(module) == Path(os.path.realpath(module))
+            if there:
+                _git(module, "cat-file", "-e", f"{commit}^{{commit}}")
+        except _Failed as error:
+            raise RevisionError(
+                f"--base {printable(self.name)}: the submodule {shown(module)} has no commit {commit[:10]}\n"
+                f"  = git -C {shell_word(shown(module))} fetch, and run again"
+            ) from error
+        if not there and any(one == path or one.startswith(f"{path}/") for one in paths):
+            raise RevisionError(
+                f"--base {printable(self.name)}: the submodule {shown(module)} is not checked out\n"
+                f"  = git submodule update --init {shell_word(shown(module))}, and run again"
+            )
+        if not there:
+            return (path,)
+        inside = [one.removeprefix(f"{path}/") for one in paths if one.startswith(f"{path}/")]
+        links = Revision(module, self.name, commit).extract(inside, into / path)
+        return tuple(f"{path}/{one}" for one in links)
 
     def _blobs(self, numbers: Sequence[str]) -> list[bytes]:
         if not numbers:
