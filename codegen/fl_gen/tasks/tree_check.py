@@ -100,7 +100,7 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
     project.require_version()
     require_settled(project.output)
     requests = project.requests(wanted, cache)
-    records = {request.vendor: _without_sdk(request) for request in requests}
+    records = {request.vendor: _without_inputs(request) for request in requests}
     made = render_many([one for one in requests if records[one.vendor] is None], jobs)
     rendered = {one.request.vendor: one for one in made}
     checks = []
@@ -119,19 +119,26 @@ def check_project(project: ProjectFile, wanted: Sequence[str], cache: Path | Non
     return TreeCheck(tuple(checks), made)
 
 
-def _without_sdk(request: Request) -> tuple[Manifest, str] | None:
-    """What a tree records of itself, and why no more is known of it: its SDK is not on this machine, as in many a CI.
+def _without_inputs(request: Request) -> tuple[Manifest, str] | None:
+    """What a tree records of itself, and why no more is known of it: its SDK or the PyTorch that it is for is not on
+    this machine, as in many a CI.
 
-    None when it can be made again, or was never made: then its SDK is needed.
+    None when it can be made again, or was never made: then they are needed.
     """
     from fl_gen.schema.catalog import Catalog
     from fl_gen.sdk.items import SdkError
     from fl_gen.workflow.sdks import find_sdk_of
 
-    if is_simulated(request.sdk):
-        return None
     manifest = load(request.generated)
     if manifest is None:
+        return None
+    if request.framework == "torch":
+        from fl_gen.workflow.torch import no_wheel
+
+        lost = no_wheel(request, manifest.inputs.get("torch", ""))
+        if lost is not None:
+            return manifest, lost
+    if is_simulated(request.sdk):
         return None
     catalog = Catalog(request.schema_dirs)
     try:
@@ -279,6 +286,8 @@ def _other_record(folder: Path, now: Manifest) -> str:
     names = _differing(then.inputs, now.inputs)
     names += ["SDK"] if dict(then.sdk) != dict(now.sdk) else []
     names += ["generator"] if then.generator != now.generator else []
+    # An overlay that is equal to what it lies over changes nothing else.
+    names += ["overlays"] if not names and then.overlays != now.overlays else []
     return f"it records other inputs ({', '.join(names)}), which make the same files" if names else ""
 
 

@@ -135,6 +135,9 @@ def _record_note(manifest: Manifest | None, new: Side) -> str:
     names = [key for key in keys if manifest.inputs.get(key) != now["inputs"].get(key)]
     names += ["SDK"] if dict(manifest.sdk) != now["sdk"] else []
     names += ["generator"] if manifest.generator != now["generator"] else []
+    before = [{"kind": one.kind, "path": one.path, "sha256": one.sha256} for one in manifest.overlays]
+    # An overlay that is equal to what it lies over changes nothing else.
+    names += ["overlays"] if not names and before != now.get("overlays", []) else []
     return f"{text}: {', '.join(names)}" if names else text
 
 

@@ -254,6 +254,12 @@ def test_what_was_kept_is_said_and_other_inputs_are_words(run: Run, here: Path) 
         "to mend it:\n"
         "  fl-gen regen mlu\n"
     )
+    (schemas / "vendor.yaml").write_text(text)
+    record = "generated/mlu/manifest.json"
+    assert run("check").out.startswith(
+        f"mlu: {record} is not what fl-gen makes now: it records other inputs (overlays), which make the same files\n"
+    )
+    assert "  M mlu/manifest.json  the record of what made the tree: overlays\n" in run("diff").out
 
 
 def test_a_damaged_manifest_gives_no_verdict(run: Run, here: Path) -> None:
