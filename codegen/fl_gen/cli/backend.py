@@ -107,7 +107,6 @@ def backend(
         licence=_licence(licence),
         torch=torch,
     )
-    require_torch(framework, torch)
     config = Path(CONFIG_NAME)
     project = None if no_config else find_project(None)
     if project is not None:
@@ -115,6 +114,7 @@ def backend(
         request, licence = completed.request, completed.licence
         if completed.text and build.files.stamp is None:
             click.echo(completed.text, err=True)
+    require_torch(request.framework, torch)
     if save:
         if dry_run or build.list_outputs:
             raise click.UsageError("--save records what was generated, and here nothing is: leave it out")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fl_gen.cli.options import FOLDER
+
+if TYPE_CHECKING:
+    from fl_gen.workflow.project import ProjectFile
 
 
 @click.command()
@@ -24,7 +28,7 @@ from fl_gen.cli.options import FOLDER
 def doctor(schema_dirs: tuple[Path, ...], template_dirs: tuple[Path, ...], form: str) -> int:
     """Show what is installed and used: libclang, compilers, formatters, SDKs, overlays, caches. Changes nothing.
 
-    Overlays are those of the options, else those of fl-gen.yaml in this folder.
+    Overlays are those of the options, else those of fl-gen.yaml in this folder, as PyTorch is.
 
     Marks: ok; -- told only; !! may be a problem; XX fl-gen needs it and it is missing. A line with = says what to do.
 
@@ -33,26 +37,29 @@ def doctor(schema_dirs: tuple[Path, ...], template_dirs: tuple[Path, ...], form:
     from fl_gen.report.doctor import doctor_json, doctor_text
     from fl_gen.tasks.doctor import diagnose
 
-    if not (schema_dirs or template_dirs):
-        schema_dirs, template_dirs = _of_project()
-    diagnosis = diagnose(schema_dirs, template_dirs)
+    project = _project()
+    torch = None
+    if project is not None:
+        folder, said = project.folder, project.project
+        torch = folder / said.torch if said.torch is not None else None
+        if not (schema_dirs or template_dirs):
+            schema_dirs = tuple(folder / one for one in said.schemas)
+            template_dirs = tuple(folder / one for one in said.templates)
+    diagnosis = diagnose(schema_dirs, template_dirs, torch)
     click.echo(doctor_json(diagnosis) if form == "json" else doctor_text(diagnosis), nl=False)
     return 0 if diagnosis.healthy else 1
 
 
-def _of_project() -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The schema and template folders of the project in this folder; none without a project that can be read."""
+def _project() -> ProjectFile | None:
+    """The project in this folder, if there is one that can be read."""
     from fl_gen.schema.errors import FlGenError
-    from fl_gen.workflow.project import find_project
 
     try:
-        project = find_project(None)
+        from fl_gen.workflow.project import find_project
+
+        return find_project(None)
     except FlGenError as error:
         click.echo(error.render(), err=True)
-        return (), ()
-    if project is None:
-        return (), ()
-    return (
-        tuple(project.folder / one for one in project.project.schemas),
-        tuple(project.folder / one for one in project.project.templates),
-    )
+    except ImportError:  # a library is not there, which a section tells
+        pass
+    return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fl_gen.cli.options import FILE, FOLDER, config_option, output_option
+from fl_gen.cli.options import FILE, FOLDER, config_option, output_option, require_torch, torch_option
 
 
 @click.command()
@@ -15,6 +15,7 @@ from fl_gen.cli.options import FILE, FOLDER, config_option, output_option
 @config_option
 @output_option
 @click.option("--framework", default="infinitrain", show_default=True, help="What the backends plug into.")
+@torch_option
 @click.option("--schemas", "schema_dirs", multiple=True, type=FOLDER, help="A folder of schemas of your own.")
 @click.option("--templates", "template_dirs", multiple=True, type=FOLDER, help="A folder of templates of your own.")
 @click.option("--licence", type=FILE, metavar="FILE", help="A text put as a comment atop every generated file.")
@@ -24,6 +25,7 @@ def init(
     config: Path | None,
     output: Path,
     framework: str,
+    torch: Path | None,
     schema_dirs: tuple[Path, ...],
     template_dirs: tuple[Path, ...],
     licence: Path | None,
@@ -42,6 +44,7 @@ def init(
     from fl_gen.tasks.sdk_targets import parse_target
     from fl_gen.workflow.request import Request
 
+    require_torch(framework, torch)
     path = config or Path(CONFIG_NAME)
     if licence is not None:
         read_licence(licence)
@@ -52,6 +55,7 @@ def init(
         schema_dirs=schema_dirs,
         template_dirs=template_dirs,
         formatted=not no_format,
+        torch=torch,
     )
     text = write_new(path, [parse_target(target, base) for target in targets], base, licence)
     vendors = list(read_project(text, shown(path)).vendors)

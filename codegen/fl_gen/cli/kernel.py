@@ -47,13 +47,12 @@ def new(
     Nothing that exists is written over. What the fl-gen.yaml of this folder says counts where no option does. Run
     `fl-gen backend VENDOR` afterwards, so that the router knows it.
     """
-    from fl_gen.report.terminal import request_options, schema_options
+    from fl_gen.report.terminal import request_options
     from fl_gen.workflow.project import find_project
     from fl_gen.workflow.project_defaults import complete
     from fl_gen.workflow.request import Request
     from fl_gen.workflow.scaffold import scaffold
 
-    require_torch(framework, torch)
     given = Request(
         vendor=vendor,
         framework=framework,
@@ -69,6 +68,7 @@ def new(
         request = completed.request
         if completed.text:
             click.echo(completed.text, err=True)
+    require_torch(request.framework, torch)
     request = request if request.sdk else replace(request, sdk=("sim",))
     if request.framework == "torch":
         from fl_gen.workflow.torch_scaffold import scaffold_torch
@@ -80,11 +80,8 @@ def new(
         result = scaffold(request, op)
     click.echo(f"created {result.path}")
     click.echo(f"{'created' if result.listed_new else 'extended'} {result.listing}")
-    if sdk:
-        options = request_options(given)
-    else:
-        known = project is not None and vendor in project.project.vendors
-        options = ("" if known else " --sdk ...") + schema_options(given)
+    known = project is not None and vendor in project.project.vendors
+    options = ("" if sdk or known else " --sdk ...") + request_options(given)
     if request.framework == "torch":
         chosen = "" if given.framework != "torch" else " --framework torch"
         click.echo(f"next: write the kernel, then fl-gen backend {vendor}{chosen}{options}, and build again")

@@ -32,7 +32,7 @@ class ProjectVendor:
 class Project:
     """The whole file. Every path is as it is written: relative to the folder of the file, or absolute.
 
-    `generator` is the version of fl-gen that made the tree.
+    `generator` is the version of fl-gen that made the tree, `torch` the folder of PyTorch's wheel.
     """
 
     generator: Ref
@@ -40,11 +40,18 @@ class Project:
     output: Ref
     formatter: Ref
     licence: Ref | None
+    torch: Ref | None
     schemas: tuple[Ref, ...]
     templates: tuple[Ref, ...]
     vendors: Table[ProjectVendor]
     version: int
     location: Location
+
+    def __post_init__(self) -> None:
+        if self.torch is not None and self.framework != "torch":
+            raise ModelError(
+                f"it goes with framework: torch, and this is framework: {self.framework}", "torch", "remove it"
+            )
 
 
 def is_simulated(sdk: str) -> bool:

@@ -27,6 +27,7 @@ def project_text(
     output: str = ".",
     formatter: str = "clang-format",
     licence: str | None = None,
+    torch: str | None = None,
     schemas: Sequence[str] = (),
     templates: Sequence[str] = (),
     vendors: Vendors | None = None,
@@ -36,12 +37,14 @@ def project_text(
     def line(text: str, comment: str) -> str:
         return f"{text:<{_COLUMN - 1}} # {comment}"
 
+    wheel, which = framework == "torch", "PyTorch's package or its site-packages; without it the one that Python finds"
     lines = [
         "# What fl-gen generates in this repository: `fl-gen regen` makes it, `fl-gen check` compares it.",
         "# Paths are relative to this file. For editors: fl-gen schema export project",
         "schema: 1",
         line(f"generator: {generator}", "the fl-gen that makes the tree; another version stops and says so"),
         f"framework: {framework}",
+        *([line(f"torch: {_word(torch)}" if torch is not None else "# torch: FOLDER", which)] if wheel else []),
         line(f"output: {_word(output)}", "the folder that holds generated/ and backends/"),
         line(f"formatter: {formatter}", "clang-format or none"),
         line(

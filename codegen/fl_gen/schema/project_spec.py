@@ -81,6 +81,11 @@ SPEC = Record(
         "licence": Field(
             Nullable(_PATH), "a text file that is put as a comment at the top of every generated file", None
         ),
+        "torch": Field(
+            Nullable(_PATH),
+            "with framework torch: PyTorch's package or its site-packages; without it the one that Python finds",
+            None,
+        ),
         "schemas": Field(
             Nullable(ListOf(_PATH, unique=True), ()),
             "folders of schemas that lie over the shipped ones, first wins",

@@ -52,7 +52,7 @@ def find_wheel(given: Path | None, environ: Mapping[str, str] | None = None) -> 
     """
     environ = os.environ if environ is None else environ
     if given is not None:
-        return _require(given, "--torch")
+        return _require(given, "named")
     named = environ.get(VARIABLE)
     if named:
         return _require(Path(named), VARIABLE)
@@ -97,8 +97,9 @@ def _usual(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
 def _require(folder: Path, what: str) -> Wheel:
     package = _package(folder)
     if package is None:
+        origin = f"{what} " if what == VARIABLE else ""
         raise NoTorch(
-            f"{what} {shown(folder)}: there is no PyTorch in it\n"
+            f"{origin}{shown(folder)}: there is no PyTorch in it\n"
             "  = name a site-packages folder that holds torch/, or torch/ itself"
         )
     return _wheel(package, what)

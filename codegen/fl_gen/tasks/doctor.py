@@ -41,14 +41,16 @@ _VARIABLES = (
 )
 
 
-def diagnose(schema_dirs: Sequence[Path] = (), template_dirs: Sequence[Path] = ()) -> Diagnosis:
-    """Look at everything. The slow questions are asked at the same time."""
+def diagnose(
+    schema_dirs: Sequence[Path] = (), template_dirs: Sequence[Path] = (), torch: Path | None = None
+) -> Diagnosis:
+    """Look at everything; `torch` is a project's PyTorch. The slow questions are asked at the same time."""
     parts: dict[str, Callable[[], list[Item]]] = {
         "fl-gen": lambda: [*_itself()],
         "libclang": lambda: [*_libclang()],
         "compilers and build tools": lambda: [*_tools()],
         "formatters": lambda: [*_formatters()],
-        "PyTorch": lambda: [*torch_items()],
+        "PyTorch": lambda: [*torch_items(torch)],
         "headers of others": lambda: [*_headers()],
         "SDKs": lambda: [*sdks(schema_dirs)],
         "overlays": lambda: [*overlays(schema_dirs, template_dirs)],

@@ -5,26 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 
 from fl_gen.schema.errors import FlGenError
-from fl_gen.tasks.doctor_values import Item
+from fl_gen.tasks.doctor_values import Item, told
 
 
-def torch_items() -> Iterator[Item]:
-    """The items of the section; nothing in it is missing while nobody generates for PyTorch."""
+def torch_items(named: Path | None = None) -> Iterator[Item]:
+    """The items of the section; `named` is the PyTorch of a project. Without one nothing in it is missing."""
     from fl_gen.render.python_format import PINNED_BLACK
     from fl_gen.sdk.wheel import NoTorch, find_wheel
 
     try:
-        wheel = find_wheel(None)
+        wheel = find_wheel(named)
         torchgen = os.path.isfile(wheel.site / "torchgen" / "model.py")
         text = f"{wheel.version} ({wheel.origin}), {wheel.package}"
         if torchgen:
             yield Item("PyTorch", "ok", text)
         else:
             yield Item("PyTorch", "warning", f"{text}: without torchgen", "install PyTorch from its wheel")
-    except NoTorch:
-        yield Item("PyTorch", "note", "not found; --framework torch needs it", "pip install torch")
+    except NoTorch as error:
+        if named is not None:
+            yield Item("PyTorch", "warning", *told(error))
+        else:
+            yield Item("PyTorch", "note", "not found; --framework torch needs it", "pip install torch")
     except FlGenError as error:
         yield Item("PyTorch", "warning", str(error).partition("\n")[0], "install PyTorch from its wheel")
     remedy = f"pip install black=={PINNED_BLACK}, or run with --no-format"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from fl_gen import __version__
 from fl_gen.output.manifest import load
@@ -19,6 +20,8 @@ from fl_gen.schema.suggest import suggestion
 from fl_gen.tasks.regen import orphans
 from fl_gen.workflow.project import ProjectFile
 from fl_gen.workflow.request import Request, tree_of
+
+Value = TypeVar("Value")
 
 
 def write_new(path: Path, requests: Sequence[Request], base: Request, licence: Path | None) -> str:
@@ -104,6 +107,7 @@ def _text(path: Path, vendors: Vendors, base: Request, licence: Path | None) -> 
         output=output,
         formatter="clang-format" if base.formatted else "none",
         licence=_relative(path, os.fspath(licence)) if licence is not None else None,
+        torch=_relative(path, os.fspath(base.torch)) if base.torch is not None else None,
         schemas=[_relative(path, os.fspath(one)) for one in base.schema_dirs],
         templates=[_relative(path, os.fspath(one)) for one in base.template_dirs],
         vendors=vendors,
@@ -148,13 +152,18 @@ def _require_same(file: ProjectFile, request: Request, licence: Path | None) -> 
     for key, have, want in (
         ("schemas", project.schemas, request.schema_dirs),
         ("templates", project.templates, request.template_dirs),
-        ("licence", () if project.licence is None else (project.licence,), () if licence is None else (licence,)),
+        ("licence", _one(project.licence), _one(licence)),
+        ("torch", _one(project.torch), _one(request.torch)),
     ):
         wanted = [_relative(path, os.fspath(one)) for one in want]
         if [os.path.normpath(one) for one in have] != [os.path.normpath(one) for one in wanted]:
             differ(key, have[0].location if have else None, listed(have), listed(wanted))
     if problems:
         raise SchemaError(problems)
+
+
+def _one(value: Value | None) -> tuple[Value, ...]:
+    return () if value is None else (value,)
 
 
 def _read(path: Path) -> str:

@@ -132,12 +132,9 @@ def _without_inputs(request: Request) -> tuple[Manifest, str] | None:
     manifest = load(request.generated)
     if manifest is None:
         return None
-    if request.framework == "torch":
-        from fl_gen.workflow.torch import no_wheel
-
-        lost = no_wheel(request, manifest.inputs.get("torch", ""))
-        if lost is not None:
-            return manifest, lost
+    lost = _no_wheel(request, manifest)
+    if lost is not None:
+        return manifest, lost
     if is_simulated(request.sdk):
         return None
     catalog = Catalog(request.schema_dirs)
@@ -146,6 +143,15 @@ def _without_inputs(request: Request) -> tuple[Manifest, str] | None:
     except SdkError as error:
         return manifest, error.message.removeprefix("--sdk ")
     return None
+
+
+def _no_wheel(request: Request, manifest: Manifest) -> str | None:
+    """That the PyTorch that a tree is for is not on this machine, nor another."""
+    if request.framework != "torch":
+        return None
+    from fl_gen.workflow.torch import no_wheel
+
+    return no_wheel(request, manifest.inputs.get("torch", ""))
 
 
 def check_manifests(base: Request, wanted: Sequence[str], licence: Path | None = None) -> TreeCheck:
@@ -296,14 +302,16 @@ def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def _check_record(request: Request, manifest: Manifest, command: Mend, reason: str) -> VendorCheck:
-    """A tree of a project whose SDK is not here: its digests, and those of all the rest that it was made from."""
+    """A tree of a project whose SDK or PyTorch is not here: its digests, and those of what else made it."""
     found = _check_digests(request, manifest, command, reason)
-    names = _differing(manifest.inputs, input_digests(request))
+    release = manifest.inputs.get("torch") if _no_wheel(request, manifest) is not None else None
+    names = _differing(manifest.inputs, input_digests(request, release=release))
     names += ["generator"] if manifest.generator != __version__ else []
     if not names:
         return found
     outdated = Finding("outdated", shown(request.generated), note=", ".join(names))
-    again = replace(command, after=f"{command.after}    # on a machine that has its SDK")
+    needs = "its SDK" if release is None else "its SDK and PyTorch"
+    again = replace(command, after=f"{command.after}    # on a machine that has {needs}")
     return replace(found, findings=(*found.findings, outdated), mend=(*found.mend, again))
 
 

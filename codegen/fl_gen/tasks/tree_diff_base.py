@@ -90,6 +90,7 @@ def _project_requests(
             output=Path(real(os.fspath(request.output))),
             schema_dirs=tuple(Path(real(os.fspath(one))) for one in request.schema_dirs),
             template_dirs=tuple(Path(real(os.fspath(one))) for one in request.template_dirs),
+            torch=Path(real(os.fspath(request.torch))) if request.torch is not None else None,
         )
         for request in made
     ]

@@ -224,8 +224,11 @@ def _render(
     return render_infinitrain(backend, roots, compiled, formatter, kept), None
 
 
-def input_digests(request: Request, catalog: Catalog | None = None) -> dict[str, str]:
-    """What a manifest records of all that a tree is made from, but for the SDK: that need not be there to ask this."""
+def input_digests(request: Request, catalog: Catalog | None = None, release: str | None = None) -> dict[str, str]:
+    """What a manifest records of all that a tree is made from, but for the SDK: that need not be there to ask this.
+
+    `release` is the PyTorch that is taken for granted where none is here. Raises NoTorch.
+    """
     from fl_gen.render.formatter import PINNED_VERSION
 
     catalog = catalog or Catalog(request.schema_dirs)
@@ -233,18 +236,18 @@ def input_digests(request: Request, catalog: Catalog | None = None) -> dict[str,
         "schemas": _digest_files(catalog.files(request.vendor, request.framework)),
         "templates": _digest_templates(template_roots(request), request.framework),
         "clang-format": PINNED_VERSION if request.formatted else "none",
-        **_torch_inputs(request),
+        **_torch_inputs(request, release),
         **({"licence": digest(request.licence)} if request.licence is not None else {}),
     }
 
 
-def _torch_inputs(request: Request) -> dict[str, str]:
+def _torch_inputs(request: Request, release: str | None = None) -> dict[str, str]:
     """What the framework torch adds to that. Raises NoTorch without a PyTorch."""
     if request.framework != TORCH:
         return {}
     from fl_gen.workflow.torch import wheel_inputs
 
-    return wheel_inputs(request)
+    return wheel_inputs(request, release)
 
 
 def _kept_texts(request: Request, *formatter: str) -> KeptTexts | None:

@@ -110,6 +110,7 @@ class ProjectFile:
                 cache=cache,
                 formatted=project.formatter != "none",
                 licence=licence,
+                torch=self.folder / project.torch if project.torch is not None else None,
                 sdk_place=self._sdk_place(name),
             )
             for name in names

@@ -19,6 +19,7 @@ FIELDS: Mapping[str, str] = {
     "output": "output",
     "formatter": "formatted",
     "licence": "licence",
+    "torch": "torch",
     "schemas": "schema_dirs",
     "templates": "template_dirs",
     "sdk": "sdk",
@@ -64,7 +65,10 @@ def complete(given: Request, project: ProjectFile, options: Collection[str], lic
     )[0]
     wanted: dict[str, Any] = {}
     taken, ignored = [], []
+    framework = given.framework if "framework" in options else said.framework
     for key, name in FIELDS.items():
+        if key == "torch" and framework != "torch":
+            continue
         theirs = getattr(said, name)
         if key not in options:
             wanted[name] = theirs

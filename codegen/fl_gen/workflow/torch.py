@@ -45,11 +45,12 @@ class TorchRun:
         return tuple(str(path) for path in named if path.is_file())
 
 
-def wheel_inputs(request: Request) -> dict[str, str]:
-    """What a manifest records beside schemas and templates. Raises NoTorch."""
+def wheel_inputs(request: Request, release: str | None = None) -> dict[str, str]:
+    """What a manifest records beside schemas and templates, for PyTorch `release` if it is given. Raises NoTorch."""
     from fl_gen.render.python_format import PINNED_BLACK
 
-    return {"torch": find_wheel(request.torch).release, "black": PINNED_BLACK if request.formatted else "none"}
+    release = find_wheel(request.torch).release if release is None else release
+    return {"torch": release, "black": PINNED_BLACK if request.formatted else "none"}
 
 
 def torch_run(request: Request, backend: Backend) -> TorchRun:
@@ -83,12 +84,24 @@ def _require_free(device: str, backend: Backend, wheel: Wheel) -> None:
 
 def other_wheel(request: Request, release: str) -> str | None:
     """Why the PyTorch at hand cannot make the tree that was made for `release` again; None if it can."""
-    try:
-        wheel = find_wheel(request.torch)
-    except NoTorch:
-        return f"it is made for PyTorch {release}, which is not here: set {VARIABLE}"
+    lost = no_wheel(request, release)
+    if lost is not None:
+        return lost
+    given = request.torch
+    wheel = find_wheel(given)
     if wheel.release != release:
-        return f"it is made for PyTorch {release}, and {VARIABLE} or this Python has {wheel.release}"
+        place = f"{VARIABLE} or this Python" if given is None else shown(given)
+        return f"it is made for PyTorch {release}, and {place} has {wheel.release}"
+    return None
+
+
+def no_wheel(request: Request, release: str) -> str | None:
+    """That there is no PyTorch to make a tree for `release` again; None if there is one, of whatever release."""
+    try:
+        find_wheel(request.torch)
+    except NoTorch:
+        place = f"here: set {VARIABLE}" if request.torch is None else f"in {shown(request.torch)}"
+        return f"it is made for PyTorch {release}, which is not {place}"
     return None
 
 

@@ -52,6 +52,13 @@ WRONG = {
         "  = it must stay inside the folder of this file: put the file where generated/ is to be",
     ),
     "output absolute": (HEAD + "output: /x\nvendors:\n", "it must be relative to the folder of this file"),
+    "torch elsewhere": (
+        HEAD + "torch: .venv\nvendors:\n",
+        "fl-gen.yaml:4:8: it goes with framework: torch, and this is framework: infinitrain\n"
+        "    4 | torch: .venv\n"
+        "      |        ^~~~~\n"
+        "  = remove it",
+    ),
     "sim with others": (
         HEAD + "vendors:\n  mlu: {sdk: [sim, /opt]}\n",
         "fl-gen.yaml:5:14: 'sim' is a whole SDK and cannot be combined with others",

@@ -357,6 +357,29 @@ def test_the_command_line(
     assert main(["check"]) == 0
     assert main(["regen"]) == 0
     assert "nothing to do" in capsys.readouterr().out
+    assert "# torch: FOLDER" in Path("fl-gen.yaml").read_text()
+    monkeypatch.delenv("TORCH_FL_TORCH")
+    site = str(wheel.site)
+    assert main(["backend", "mlu", "--torch", site, "--save"]) == 2
+    assert f"the project has torch: none, and this run {site}" in capsys.readouterr().err
+    Path("fl-gen.yaml").unlink()
+    assert main(["init", "mlu@sim", "--framework", "torch", "--torch", site, "--no-format"]) == 0
+    capsys.readouterr()
+    assert main(["regen"]) == 0
+    assert "nothing to do" in capsys.readouterr().out
+    assert main(["backend", "mlu", "--save"]) == 0
+    said = capsys.readouterr()
+    assert "torch" in said.err.partition("\n")[0]
+    assert f"PyTorch  {wheel.version} (named)" in said.out
+    assert main(["doctor"]) in (0, 1)
+    assert f"{wheel.version} (named), {wheel.package}" in capsys.readouterr().out
+    project = Path("fl-gen.yaml").read_text()
+    Path("fl-gen.yaml").write_text(project.replace(site, str(tmp_path / "gone")))
+    assert main(["check"]) == 0
+    assert f"it is made for PyTorch {wheel.release}, which is not in gone" in capsys.readouterr().out
+    assert main(["regen"]) == 2
+    assert "gone: there is no PyTorch in it" in capsys.readouterr().err
+    Path("fl-gen.yaml").write_text(project)
     other = tmp_path / "other" / "torch"
     shutil.copytree(wheel.package / "include" / "c10" / "core", other / "include" / "c10" / "core")
     (other / "version.py").write_text("__version__ = '2.5.0'\n")

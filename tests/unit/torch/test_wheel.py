@@ -55,7 +55,7 @@ def test_a_folder_of_packages_and_the_package_itself_are_taken(make_wheel: MakeW
 
 
 def test_what_is_given_counts_before_the_variable(make_wheel: MakeWheel, tmp_path: Path) -> None:
-    assert find_wheel(make_wheel(), {"TORCH_FL_TORCH": str(tmp_path / "none")}).origin == "--torch"
+    assert find_wheel(make_wheel(), {"TORCH_FL_TORCH": str(tmp_path / "none")}).origin == "named"
 
 
 def test_the_active_environment_is_looked_in(
@@ -80,7 +80,7 @@ def test_without_pytorch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     with pytest.raises(NoTorch) as empty:
         find_wheel(tmp_path, {})
     assert empty.value.render() == (
-        f"--torch {tmp_path}: there is no PyTorch in it\n"
+        f"{tmp_path}: there is no PyTorch in it\n"
         "  = name a site-packages folder that holds torch/, or torch/ itself"
     )
 
