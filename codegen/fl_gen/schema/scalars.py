@@ -17,6 +17,9 @@ from .spec import INVALID, Check, Definitions, Json, Spec, describe
 from .suggest import suggestion
 from .values import Ref, Text
 
+# Most systems take 255 bytes for a file and 4,096 for a path, of which the user's own folders need some.
+_MAX_FILE_NAME = 128
+_MAX_PATH = 1024
 _MAX_TEXT = 1 << 16  # characters of one C++ text; a whole header does not belong in a schema
 
 
@@ -263,8 +266,13 @@ def _relative(value: str) -> str:
         raise ValueError("it must be relative")
     if ".." in value.split("/"):
         raise ValueError("it must stay inside its folder: no '..'")
-    if any(part in ("", ".") for part in value.rstrip("/").split("/")):
+    parts = value.rstrip("/").split("/")
+    if any(part in ("", ".") for part in parts):
         raise ValueError("write it without './' and '//'")
+    if max(map(len, parts)) > _MAX_FILE_NAME:
+        raise ValueError(f"a part of it is longer than {_MAX_FILE_NAME} characters")
+    if len(value) > _MAX_PATH:
+        raise ValueError(f"it is longer than {_MAX_PATH} characters")
     return value
 
 

@@ -71,8 +71,8 @@ class TorchKernels:
 
 _PYTHON = Str(
     "a Python function",
-    "[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*",
-    "module:function, of a module below backends/torch_<vendor>/kernels",
+    "[A-Za-z_][A-Za-z0-9_]{0,123}:[A-Za-z_][A-Za-z0-9_]*",
+    "module:function, of a module below backends/torch_<vendor>/kernels, whose name has at most 124 characters",
     located=True,
 )
 _KERNEL = Record(

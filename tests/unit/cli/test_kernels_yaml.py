@@ -92,6 +92,14 @@ def test_kernel_new_does_not_touch_a_file_that_is_there(run: Run, tree: Path) ->
 BAD = {
     "folder": (None, "this is a folder, not a schema file"),
     "empty": ("", "the file is empty"),
+    "long file": (
+        f"schema: 1\nkernels: [{{op: AddForward, file: kernels/{'9' * 129}}}]\n",
+        "a part of it is longer than 128 characters",
+    ),
+    "long path": (
+        f"schema: 1\nkernels: [{{op: AddForward, file: {'a/' * 513}b}}]\n",
+        "it is longer than 1024 characters",
+    ),
     "outside": ("schema: 1\nkernels: [{op: AddForward, file: ../../x}]\n", "it must stay inside its folder: no '..'"),
     "absolute": ("schema: 1\nkernels: [{op: AddForward, file: /etc/passwd}]\n", "it must be relative"),
     "unknown op": ("schema: 1\nkernels: [{op: Nope, file: x.mlu}]\n", "unknown op 'Nope'"),

@@ -248,6 +248,7 @@ WRONG_KERNELS = {
         "  - {op: aten::relu, python: 'a:f'}\n  - {op: aten::relu, python: 'b:f'}\n",
         "the kernel of 'aten::relu' stands twice",
     ),
+    "long module": (f"  - {{op: aten::relu, python: '{'a' * 125}:f'}}\n", "whose name has at most 124 characters"),
     "keyword": ("  - {op: aten::relu, python: 'a:def'}\n", "'def' is a keyword of Python: nothing can be called so"),
     "module": ("  - {op: aten::relu, python: 'a.b'}\n", "must be a Python function, not 'a.b'"),
 }
