@@ -15,7 +15,7 @@ from fl_gen.render.torch_kernels import (
     package_kernel,
     python_kernel,
 )
-from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy
+from fl_gen.resolve.torch_ops import ResolvedTorchOp, Strategy, device_rules
 from fl_gen.schema.name import Name
 
 
@@ -58,6 +58,11 @@ class TorchView:
     def kernels(self) -> Sequence[ResolvedTorchOp]:
         """The operators with a kernel for the device, hand-written or of the vendor's library."""
         return [op for op in self.ops if op.strategy in ("native", "library")]
+
+    @cached_property
+    def device_rules(self) -> Mapping[str, Sequence[str]]:
+        """The operators whose tensors need not be on one device, by rule: iterator or any."""
+        return device_rules(self.ops)
 
     def by_hand(self, name: str) -> bool:
         """Whether a hand-written kernel in C++ takes the place of what the package has for an operator itself."""

@@ -49,6 +49,9 @@ HOST_OPS: Mapping[str, str | None] = {
     "aten::zero_": "memory.set_async",
 }
 
+# Kernels of CUDA that go through a TensorIterator, and bring a tensor of the host to the device before that.
+BRINGING_OPS = ("aten::bernoulli_.Tensor",)
+
 
 @dataclass(frozen=True)
 class ResolvedTorchOp:
@@ -131,6 +134,25 @@ def fallback_shards(ops: Iterable[ResolvedTorchOp], registered: Collection[str] 
         if one.boxed and one.op.short not in registered:
             shards.setdefault(place // SHARD, []).append(one.op.short)
     return {number: tuple(names) for number, names in shards.items()}
+
+
+def device_rules(ops: Iterable[ResolvedTorchOp]) -> dict[str, tuple[str, ...]]:
+    """The operators whose tensors need not be on one device, by what CUDA asks of them instead.
+
+    Only those that matter: that the CPU has a kernel of, and that take several tensors. Of these, most want one device.
+    Names are without the namespace.
+    """
+    rules: dict[str, list[str]] = {"iterator": [], "any": []}
+    for one in (one.op for one in ops):
+        if one.cpu and one.devices != "one" and _takes_several(one):
+            rules["any" if one.name in BRINGING_OPS else one.devices].append(one.short)
+    return {rule: tuple(names) for rule, names in rules.items()}
+
+
+def _takes_several(op: TorchOp) -> bool:
+    """Whether more than one tensor is given to it. Those that can only be given by name are compared by nobody."""
+    types = [argument.type for argument in op.arguments if not argument.by_name and argument.type.startswith("Tensor")]
+    return len(types) > 1 or any("[" in type_ for type_ in types)
 
 
 def _resolve(

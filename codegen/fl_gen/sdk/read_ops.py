@@ -32,12 +32,17 @@ def main(site: str) -> int:
     from torchgen.model import DispatchKey
 
     folder = os.path.join(os.path.dirname(torchgen.__file__), "packaged", "ATen", "native")
-    parsed = parse_native_yaml(os.path.join(folder, "native_functions.yaml"), os.path.join(folder, "tags.yaml"))
-    on_cpu = parsed.backend_indices[DispatchKey.CPU]
+    path = os.path.join(folder, "native_functions.yaml")
+    parsed = parse_native_yaml(path, os.path.join(folder, "tags.yaml"))
+    with open(path, encoding="utf-8") as file:
+        lines = file.readlines()
+    on_cpu, on_cuda = (parsed.backend_indices[key] for key in (DispatchKey.CPU, DispatchKey.CUDA))
     by_name = {function.func.name: function for function in parsed.native_functions}
     found: list[dict[str, Any]] = []
     for function in parsed.native_functions:
         delegate = by_name[function.structured_delegate] if function.structured_delegate is not None else None
+        group = [function] if delegate is None else [function, delegate]
+        kernel = any(index.has_kernel(one) for index in (on_cpu, on_cuda) for one in group)
         with native_function_manager(function):
             signature = DispatcherSignature.from_schema(function.func, symint=False)
             returns = signature.returns_type().cpp_type()
@@ -46,7 +51,7 @@ def main(site: str) -> int:
             {
                 "name": f"aten::{function.func.name}",
                 "schema": f"aten::{function.func}",
-                "cpu": on_cpu.has_kernel(function) or (delegate is not None and on_cpu.has_kernel(delegate)),
+                "cpu": any(on_cpu.has_kernel(one) for one in group),
                 "composite": _composite(function, delegate is not None),
                 "structured": function.part_of_structured_group,
                 "view": bool(function.is_view_op),
@@ -59,6 +64,7 @@ def main(site: str) -> int:
                     for one in function.func.arguments.flat_all
                 ],
                 "root": function.root_name,
+                "devices": _devices(function, group[-1], lines) if kernel else "any",
             }
         )
     json.dump(found, answer)
@@ -74,6 +80,26 @@ def _composite(function: Any, delegated: bool) -> str | None:
     if function.has_composite_explicit_autograd_non_functional_kernel or delegated:
         return "non_functional"
     return None
+
+
+def _devices(function: Any, structured: Any, lines: list[str]) -> str:
+    """What CUDA asks of the devices of an operator's tensors.
+
+    `device_check` says whether they are compared before the kernel is called. Where they are not, a kernel that goes
+    through a TensorIterator compares them itself; which do so is told by the class of structured ones and by a tag, and
+    of the others by nothing but a comment in the file.
+    """
+    if function.device_check.name != "NoCheck":
+        return "one"
+    if structured.structured_inherits or "pointwise" in function.tags:
+        return "iterator"
+    for line in lines[function.loc.line :]:  # from the second line of its entry on
+        if line.startswith("- func"):
+            break
+        key, _, comment = line.partition("#")
+        if key.strip().startswith("device_check:"):
+            return "iterator" if "TensorIterator" in comment else "any"
+    return "any"
 
 
 if __name__ == "__main__":

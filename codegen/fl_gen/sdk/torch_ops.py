@@ -44,6 +44,8 @@ class TorchOp:
     `cpu` tells whether the CPU has a kernel of it. `composite` is the kernel of PyTorch's own that serves it on every
     device before a backend's fallback is asked, None if there is none. `returns` and `params` (type, name) are the
     exact signature that a kernel must have in C++, `arguments` those of its schema. `root` names its header.
+    `devices` is what CUDA asks of the devices of its tensors: that they are one; that they are one, except numbers of
+    the host; or nothing. It says "any" of operators that are made of others, which are asked in their turn.
     """
 
     name: str
@@ -58,6 +60,7 @@ class TorchOp:
     params: tuple[tuple[str, str], ...]
     arguments: tuple[Argument, ...]
     root: str
+    devices: Literal["one", "iterator", "any"]
 
     @property
     def base(self) -> str:

@@ -67,6 +67,7 @@ def make_op() -> MakeOp:
             "params": (("const at::Tensor &", "self"),),
             "arguments": (),
             "root": name.removeprefix("aten::").partition(".")[0],
+            "devices": "any",
         }
         return TorchOp(**{**values, **changes})  # type: ignore[arg-type]
 

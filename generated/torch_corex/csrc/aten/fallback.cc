@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "aten/arguments.h"
+#include "aten/device_check.h"
 #include "aten/host_copies.h"
 #include "aten/op_plan.h"
 #include "aten/sparse_parts.h"
@@ -77,7 +79,6 @@ class Call {
 
  private:
   void collect();
-  void check_host_tensors() const;
   c10::DeviceIndex choose_device() const;
   void replace_arguments();
   c10::IValue on_host(const c10::IValue& value, const ArgumentPlan& plan) const;
@@ -99,23 +100,6 @@ class Call {
   std::vector<std::pair<at::Tensor, at::Tensor>> results_;
 };
 
-template <typename Visit>
-void for_each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const at::Tensor& tensor : value.toTensorVector()) {
-      visit(tensor);
-    }
-  } else if (value.isOptionalTensorList()) {
-    for (const auto& tensor : value.toOptionalTensorVector()) {
-      if (tensor) {
-        visit(*tensor);
-      }
-    }
-  }
-}
-
 void Call::collect() {
   for (size_t index = 0; index < arguments_.size(); ++index) {
     const ArgumentPlan& plan = plan_.arguments[index];
@@ -127,31 +111,6 @@ void Call::collect() {
       copies_.add(tensor, plan.read, plan.written);
       only_copies_ = only_copies_ && !(tensor.defined() && tensor.is_cpu());
     });
-  }
-}
-
-// Where a kernel of the device would refuse tensors of the host, so does this:
-// results that stay there, and more than single numbers for operators that go
-// through their arguments element by element.
-void Call::check_host_tensors() const {
-  if (!copies_.device()) {
-    return;
-  }
-  for (size_t index = 0; index < arguments_.size(); ++index) {
-    if (!arguments_[index].isTensor()) {
-      continue;
-    }
-    const at::Tensor& tensor = arguments_[index].toTensor();
-    const ArgumentPlan& plan = plan_.arguments[index];
-    const bool taken = !tensor.defined() || !tensor.is_cpu() ||
-        (tensor.dim() == 0 && plan.read) ||
-        !(plan_.pointwise || (plan.written && !plan.read));
-    TORCH_CHECK(
-        taken,
-        "Expected all tensors to be on the same device, but found at least two "
-        "devices, corex:",
-        int(*copies_.device()),
-        " and cpu!");
   }
 }
 
@@ -180,9 +139,12 @@ c10::DeviceIndex Call::choose_device() const {
 c10::IValue
 Call::on_host(const c10::IValue& value, const ArgumentPlan& plan) const {
   if (plan.generator) {
-    return cpu_twin(
-        value.isNone() ? default_generator(device_) : value.toGenerator(),
-        device_);
+    if (value.isNone()) {
+      return cpu_twin(default_generator(device_), device_);
+    }
+    check_generator(
+        plan_, value.toGenerator(), !copies_.device() && !only_copies_);
+    return cpu_twin(value.toGenerator(), device_);
   }
   if (value.isTensor()) {
     return copies_.host_of(value.toTensor());
@@ -302,8 +264,13 @@ void Call::replace_results() {
 }
 
 void Call::run(const c10::OperatorHandle& on_host) {
+  if (plan_.devices == DeviceRule::kOne) {
+    check_one_device(plan_, arguments_);
+  }
   collect();
-  check_host_tensors();
+  if (copies_.device() && plan_.devices != DeviceRule::kOne) {
+    check_host_tensors(plan_, arguments_, *copies_.device());
+  }
   device_ = choose_device();
   const DeviceScope scope(device_);
   copies_.bring(device_);

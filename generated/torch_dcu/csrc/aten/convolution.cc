@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "aten/device_check.h"
 #include "aten/fallback.h"
+#include "aten/op_plan.h"
 #include "aten/package_kernels.h"
 
 namespace torch_dcu {
@@ -22,12 +24,20 @@ c10::OperatorHandle find(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
 }
 
+// The kernels of a device want one device; the host's ones are asked for
+// nothing.
+void check_devices(const c10::OperatorHandle& op, const Stack& stack) {
+  const OpPlan& plan = plan_of(op);
+  check_one_device(plan, torch::jit::last(stack, plan.arguments.size()));
+}
+
 } // namespace
 
 void package::convolution_overrideable(
     const c10::OperatorHandle& op,
     Stack* stack) {
   static const c10::OperatorHandle on_host = find("aten::convolution");
+  check_devices(op, *stack);
   run_on_host(op, on_host, stack);
 }
 
@@ -38,6 +48,7 @@ void package::convolution_backward_overrideable(
     const c10::OperatorHandle& op,
     Stack* stack) {
   static const c10::OperatorHandle on_host = find("aten::convolution_backward");
+  check_devices(op, *stack);
   constexpr std::ptrdiff_t kArguments = 10;
   constexpr std::ptrdiff_t kBiasSizes = 3;
   const auto first = stack->end() - kArguments;

@@ -3,7 +3,6 @@
 #include "aten/op_plan.h"
 
 #include <ATen/core/alias_info.h>
-#include <ATen/core/enum_tag.h>
 
 #include <algorithm>
 #include <array>
@@ -91,11 +90,14 @@ OpPlan::OpPlan(const c10::OperatorHandle& op)
       std::find(kUpdating.begin(), kUpdating.end(), name) != kUpdating.end();
   for (const c10::Argument& argument : schema.arguments()) {
     ArgumentPlan plan;
+    plan.name = argument.name();
     const auto* const alias = argument.alias_info();
     plan.written = (alias != nullptr && alias->isWrite()) ||
         (updating && is_running_statistic(argument));
     plan.read = !plan.written || !(argument.is_out() || overwriting);
     plan.generator = is_generator(argument.type());
+    plan.result = argument.is_out();
+    plan.compared = plan.result || !argument.kwarg_only();
     arguments.push_back(plan);
   }
   for (const c10::Argument& result : schema.returns()) {
@@ -104,7 +106,7 @@ OpPlan::OpPlan(const c10::OperatorHandle& op)
         alias == nullptr ? -1 : argument_of(schema, *alias));
     view = view || (alias != nullptr && !alias->isWrite());
   }
-  pointwise = op.hasTag(at::Tag::pointwise);
+  devices = device_rule(op, name);
   runs_on_host = op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU);
 }
 

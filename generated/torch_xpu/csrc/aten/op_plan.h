@@ -9,12 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "aten/device_rules.h"
+
 namespace torch_kunlun {
 
 struct ArgumentPlan {
+  std::string name;
   bool written = false;
   bool read = true; // whether the operator looks at what is there before
   bool generator = false;
+  bool result = false;   // given to be written, as `out`
+  bool compared = false; // of operators that want one device, whether on that
 };
 
 struct OpPlan {
@@ -26,7 +31,7 @@ struct OpPlan {
   std::vector<int> result_argument;
   // Whether a result shares memory with an argument that is not written.
   bool view = false;
-  bool pointwise = false;
+  DeviceRule devices = DeviceRule::kAny;
   bool runs_on_host = false; // there is a kernel for the CPU
   mutable std::atomic<bool> warned{false};
 
