@@ -77,6 +77,14 @@ def test_every_module_and_optimizer(mlu: Package, tmp_path: Path, what: str, cou
     assert len(results) > count
 
 
+@pytest.mark.xdist_group("torch-database-others")
+def test_operators_with_sparse_tensors(mlu: Package, tmp_path: Path) -> None:
+    results = run(mlu, tmp_path, "sparse", parts=1)
+    assert not report(results, LISTED["sparse"])
+    assert sum(bool(result.samples) for result in results) > 180
+    assert not [result for result in results if "crash" in result.problems]
+
+
 def test_the_comparison_sees_a_wrong_kernel(mlu: Package, tmp_path: Path) -> None:
     """A campaign that finds nothing proves something only if it finds a fault that is there."""
     package = tmp_path / "wrong_kernel"
