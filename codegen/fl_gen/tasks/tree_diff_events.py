@@ -12,6 +12,7 @@ from fl_gen.tasks.tree_diff_nodes import NodeChange
 from fl_gen.tasks.tree_diff_sides import Fact
 from fl_gen.tasks.tree_diff_values import Effect, Meaning
 
+_WORDS = re.compile(r"\w+")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 # The operation of the SDK by which the device does an operator of PyTorch's, if the SDK has it.
 _SERVED: Mapping[str, str | None] = {**LIBRARY_OPS, **HOST_OPS}
@@ -22,12 +23,14 @@ _EFFECTS: Mapping[tuple[str, str], Effect] = {
     ("method", "added"): "method added",
     ("method", "removed"): "method removed",
     ("method", "changed"): "signature changed",
+    ("order", "changed"): "parameters reordered",
     ("call", "added"): "call added",
     ("call", "removed"): "call removed",
     ("call", "changed"): "call replaced",
     ("strategy", "changed"): "strategy changed",
     ("instead", "changed"): "strategy changed",
     ("dtypes", "changed"): "dtypes changed",
+    ("result", "changed"): "dtypes changed",
     ("type", "changed"): "type changed",
     ("type", "added"): "type changed",
     ("type", "removed"): "type changed",
@@ -63,6 +66,10 @@ def events_of(old: Mapping[Fact, str], new: Mapping[Fact, str]) -> list[Event]:
             continue
         change = "added" if before is None else "removed" if after is None else "changed"
         effect = _EFFECTS.get((fact[0], change))
+        if fact[0] == "order" and not _unseen_by_types(fact[1], old, new):
+            continue
+        if fact[0] == "result" and _by_places(fact[1], old) == _by_places(fact[1], new):
+            continue  # a parameter has another name
         if fact[0] == "call" and change != "changed":
             # What stands in for the call, or stood in: that is one change, not two.
             other = (new if after is None else old).get(("instead", fact[1]))
@@ -72,6 +79,25 @@ def events_of(old: Mapping[Fact, str], new: Mapping[Fact, str]) -> list[Event]:
         if effect is not None:
             found.append(Event(fact, effect, before, after))
     return found
+
+
+def _unseen_by_types(name: str, old: Mapping[Fact, str], new: Mapping[Fact, str]) -> bool:
+    """Whether a parameter has another place in a signature that is the same: all links as before, and arguments that
+    are right on one side are wrong on the other."""
+    if any(old.get((sort, name)) != new.get((sort, name)) for sort in ("kernel", "method")):
+        return False
+    before, after = _parameters(name, old), _parameters(name, new)
+    return any(one in after and after.index(one) != place for place, one in enumerate(before))
+
+
+def _by_places(name: str, side: Mapping[Fact, str]) -> str:
+    """What a kernel's result is, with the places of the parameters for their names."""
+    places = {one: f"#{place}" for place, one in enumerate(_parameters(name, side))}
+    return _WORDS.sub(lambda word: places.get(word[0], word[0]), side.get(("result", name), ""))
+
+
+def _parameters(name: str, side: Mapping[Fact, str]) -> list[str]:
+    return _WORDS.findall(side.get(("order", name), "").partition("(")[2])
 
 
 def assign_events(inputs: Inputs) -> tuple[dict[Suspect, list[Event]], list[Event]]:
@@ -112,14 +138,16 @@ def _explains(node: NodeChange, event: Event) -> bool:
     if "/ops/" in node.file:
         if node.path == "":  # the whole file came or went
             return sort == "kernel" and event.effect in ("kernel added", "kernel removed")
-        return sort in ("kernel", "strategy", "dtypes") and node.subject == name
+        return sort in ("kernel", "order", "strategy", "dtypes", "result") and node.subject == name
     head = re.split(r"[.\[]", node.path)[0]
+    if head == "statuses":  # `runtime.success` of statuses.runtime.success[1], or of all of statuses.runtime
+        return sort in ("constant", "type") and f"statuses.{name}.".startswith(f"{node.path.partition('[')[0]}.")
     sorts = {
         "bindings": ("call", "instead"),
         "operations": ("call", "instead"),
         "types": ("type",),
         "constants": ("constant",),
-        "classes": ("method",),
+        "classes": ("method", "order"),
         "kernels": ("strategy",),
         "helpers": (),
     }.get(head, ())

@@ -125,13 +125,17 @@ def facts_of(backend: Backend) -> dict[Fact, str]:
     facts: dict[Fact, str] = {}
     for item in backend.ops:
         facts["kernel", item.name] = f"{item.op.returns} {item.name}({', '.join(one.type for one in item.op.params)})"
+        facts["order", item.name] = f"{item.name}({', '.join(one.name for one in item.op.params)})"
         facts["strategy", item.name] = item.strategy
         facts["dtypes", item.name] = ", ".join(item.op.dtypes)
+        facts["result", item.name] = f"result {', '.join(map(str, item.op.output_dtype))}"
     for cls in backend.framework.interface.classes:
         for method in cls.methods:
             inside = ", ".join(one.type for one in method.params)
             tail = " const" if method.const else ""
-            facts["method", f"{cls.name}.{method.name.snake}"] = f"{method.returns} {method.cpp}({inside}){tail}"
+            subject = f"{cls.name}.{method.name.snake}"
+            facts["method", subject] = f"{method.returns} {method.cpp}({inside}){tail}"
+            facts["order", subject] = f"{method.cpp}({', '.join(one.name for one in method.params)})"
     return {**facts, **_sdk_facts(backend)}
 
 
@@ -166,6 +170,10 @@ def _sdk_facts(backend: Backend) -> dict[Fact, str]:
         for name, value in names.items():
             if value is not None:
                 facts["constant", f"{kind}.{name}"] = str(value)
+    for domain, status in backend.statuses.items():
+        facts["type", f"{domain}.type"] = status.type
+        for name, codes in (("success", (status.success,)), ("not_ready", status.not_ready), ("oom", status.oom)):
+            facts["constant", f"{domain}.{name}"] = ", ".join(codes) or "none"
     return facts
 
 

@@ -21,6 +21,7 @@ Effect = Literal[
     "kernel added",
     "kernel removed",
     "signature changed",
+    "parameters reordered",
     "method added",
     "method removed",
     "call replaced",
