@@ -39,7 +39,8 @@ def dense() -> torch.Tensor:
 
 def uncoalesced() -> torch.Tensor:
     indices = torch.tensor([[0, 1, 1, 1], [2, 0, 2, 0]])
-    return torch.sparse_coo_tensor(indices, torch.tensor([3.0, 4.0, 5.0, 6.0]), (2, 3))
+    values = torch.tensor([3.0, 4.0, 5.0, 6.0])
+    return torch.sparse_coo_tensor(indices, values, (2, 3), check_invariants=True)
 
 
 def same(found: torch.Tensor, wanted: torch.Tensor) -> None:
@@ -96,9 +97,12 @@ def test_indices_and_values_are_on_the_device() -> None:
         uncoalesced(),
         uncoalesced().coalesce(),
         torch.sparse_coo_tensor(
-            torch.tensor([[0, 2, 0]]), torch.arange(6.0).reshape(3, 2), (3, 2)
+            torch.tensor([[0, 2, 0]]),
+            torch.arange(6.0).reshape(3, 2),
+            (3, 2),
+            check_invariants=True,
         ),
-        torch.sparse_coo_tensor((3, 4)),
+        torch.sparse_coo_tensor((3, 4), check_invariants=True),
         torch.eye(3, dtype=torch.complex64).mul(1 + 2j).to_sparse(),
     ],
     ids=["uncoalesced", "coalesced", "hybrid", "empty", "complex"],
