@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 import torch
@@ -140,3 +141,100 @@ def test_the_summary_is_a_table_of_the_same_numbers() -> None:
     assert "large pool" in summary
     assert "large pool" not in torch.dcu.memory_summary(abbreviated=True)
     del tensor
+
+
+def segments_of(tensor: torch.Tensor) -> list[dict[str, Any]]:
+    return [
+        segment
+        for segment in torch.dcu.memory_snapshot()
+        if segment["address"]
+        <= tensor.data_ptr()
+        < segment["address"] + segment["total_size"]
+    ]
+
+
+def states(segment: dict[str, Any], address: int) -> list[str]:
+    return [
+        block["state"] for block in segment["blocks"] if block["address"] == address
+    ]
+
+
+def test_a_snapshot_tells_of_each_segment_and_block() -> None:
+    torch.dcu.empty_cache()
+    tensor = torch.empty(3 * MEBI + 1, dtype=torch.uint8, device="dcu")
+    small = torch.empty(700, dtype=torch.uint8, device="dcu")
+    (segment,) = segments_of(tensor)
+    assert (segment["device"], segment["segment_type"]) == (0, "large")
+    assert segment["stream"] == torch.dcu.current_stream().stream_id
+    address = segment["address"]
+    for block in segment["blocks"]:  # without gaps
+        assert block["address"] == address
+        address += block["size"]
+    assert address == segment["address"] + segment["total_size"]
+    (block,) = [
+        block for block in segment["blocks"] if block["address"] == tensor.data_ptr()
+    ]
+    assert block["requested_size"] == 3 * MEBI + 1
+    assert (block["size"], block["state"]) == (3 * MEBI + 512, "active_allocated")
+    assert [one["segment_type"] for one in segments_of(small)] == ["small"]
+    own = [one for one in torch.dcu.memory_snapshot() if one["device"] == 0]
+    stats = torch.dcu.memory_stats()
+    for key, name in (
+        ("total_size", "reserved_bytes"),
+        ("allocated_size", "allocated_bytes"),
+        ("active_size", "active_bytes"),
+    ):
+        assert sum(one[key] for one in own) == stats[f"{name}.all.current"]
+    assert len(own) == stats["segment.all.current"]
+
+
+def test_a_snapshot_shows_what_a_stream_may_still_use() -> None:
+    tensor = allocate(12)
+    address = tensor.data_ptr()
+    (segment,) = segments_of(tensor)
+    other = torch.dcu.Stream()
+    tensor.record_stream(other)
+    del tensor
+    (after,) = [
+        one
+        for one in torch.dcu.memory_snapshot()
+        if one["address"] == segment["address"]
+    ]
+    assert states(after, address) in (["active_pending_free"], ["inactive"])
+    assert after["allocated_size"] == segment["allocated_size"] - 12 * MEBI
+    other.synchronize()
+    torch.dcu.empty_cache()
+    assert segment["address"] not in [
+        one["address"] for one in torch.dcu.memory_snapshot()
+    ]
+
+
+def test_pinned_memory_is_counted() -> None:
+    if not hasattr(torch.dcu, "host_memory_stats"):
+        pytest.skip("this PyTorch's allocator of pinned memory counts nothing")
+    gc.collect()
+    torch.dcu.empty_host_cache()
+    torch.dcu.reset_accumulated_host_memory_stats()
+    torch.dcu.reset_peak_host_memory_stats()
+    before = torch.dcu.host_memory_stats()
+    tensor = torch.empty(3 * MEBI, dtype=torch.uint8).pin_memory()
+    stats = torch.dcu.host_memory_stats()
+    assert (
+        stats["active_bytes.current"] == before["active_bytes.current"] + 4 * MEBI
+    )  # a power of two
+    assert stats["active_requests.allocated"] == stats["num_host_alloc"] == 1
+    assert stats["allocated_bytes.peak"] == before["allocated_bytes.current"] + 4 * MEBI
+    assert stats["host_alloc_time.count"] == 1
+    assert stats["host_alloc_time.avg"] == stats["host_alloc_time.total"] >= 0
+    assert (
+        torch.dcu.host_memory_stats_as_nested_dict()["active_bytes"]["current"]
+        == stats["active_bytes.current"]
+    )
+    del tensor
+    kept = torch.dcu.host_memory_stats()
+    assert kept["active_bytes.current"] == before["active_bytes.current"]
+    assert kept["allocated_bytes.current"] == stats["allocated_bytes.current"]
+    torch.dcu.empty_host_cache()
+    after = torch.dcu.host_memory_stats()
+    assert after["allocated_bytes.current"] == before["allocated_bytes.current"]
+    assert after["num_host_free"] == after["host_free_time.count"] == 1

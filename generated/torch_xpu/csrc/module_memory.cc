@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 #include "runtime/device_allocator.h"
 #include "runtime/host_allocator.h"
+#include "runtime/memory_snapshot.h"
 
 namespace torch_kunlun::python {
 namespace {
@@ -67,10 +69,88 @@ pybind11::dict memory_stats(c10::DeviceIndex device) {
   return dict;
 }
 
+pybind11::dict duration_dict(const c10::CachingAllocator::DurationStat& stat) {
+  pybind11::dict dict;
+  dict["total"] = stat.total;
+  dict["max"] = stat.max;
+  dict["min"] = stat.min;
+  dict["count"] = stat.count;
+  dict["avg"] = stat.count == 0
+      ? 0.0
+      : static_cast<double>(stat.total) / static_cast<double>(stat.count);
+  return dict;
+}
+
+// As torch.cuda.host_memory_stats_as_nested_dict: sizes in bytes, times in
+// microseconds.
+pybind11::dict host_memory_stats() {
+  const at::HostStats stats = host_allocator::stats();
+  pybind11::dict dict;
+  dict["allocations"] = stat_dict(stats.allocations);
+  dict["allocated_bytes"] = stat_dict(stats.allocated_bytes);
+  dict["active_requests"] = stat_dict(stats.active_requests);
+  dict["active_bytes"] = stat_dict(stats.active_bytes);
+  dict["host_alloc_time"] = duration_dict(stats.host_alloc_time);
+  dict["host_free_time"] = duration_dict(stats.host_free_time);
+  dict["num_host_alloc"] = stats.num_host_alloc;
+  dict["num_host_free"] = stats.num_host_free;
+  return dict;
+}
+
+const char* state_of(const BlockSnapshot& block) {
+  return block.allocated ? "active_allocated"
+      : block.active     ? "active_pending_free"
+                         : "inactive";
+}
+
+pybind11::dict segment_dict(const SegmentSnapshot& segment) {
+  pybind11::list blocks;
+  for (const BlockSnapshot& block : segment.blocks) {
+    pybind11::dict dict;
+    dict["address"] = block.address;
+    dict["size"] = block.size;
+    dict["requested_size"] = block.requested;
+    dict["state"] = state_of(block);
+    blocks.append(dict);
+  }
+  pybind11::dict dict;
+  dict["device"] = segment.device;
+  dict["address"] = segment.address;
+  dict["total_size"] = segment.size;
+  dict["allocated_size"] = segment.allocated;
+  dict["active_size"] = segment.active;
+  dict["requested_size"] = segment.requested;
+  dict["stream"] = segment.stream;
+  dict["segment_type"] = segment.small ? "small" : "large";
+  dict["blocks"] = blocks;
+  return dict;
+}
+
+pybind11::list memory_snapshot() {
+  std::vector<SegmentSnapshot> segments;
+  {
+    const pybind11::gil_scoped_release no_gil;
+    segments = allocator::snapshot();
+  }
+  pybind11::list list;
+  for (const SegmentSnapshot& segment : segments) {
+    list.append(segment_dict(segment));
+  }
+  return list;
+}
+
 } // namespace
 
 void bind_memory(pybind11::module_& module) {
   module.def("_memory_stats", wrap_pybind_function(&memory_stats));
+  module.def("_memory_snapshot", wrap_pybind_function(&memory_snapshot));
+  module.def("_host_memory_stats", wrap_pybind_function(&host_memory_stats));
+  module.def(
+      "_reset_accumulated_host_stats",
+      wrap_pybind_function_no_gil(&host_allocator::reset_accumulated_stats));
+  module.def(
+      "_reset_peak_host_stats",
+      wrap_pybind_function_no_gil(&host_allocator::reset_peak_stats));
   module.def("_memory_info", wrap_pybind_function(&allocator::memory_info));
   module.def("_empty_cache", wrap_pybind_function_no_gil([]() {
                allocator::empty_cache();

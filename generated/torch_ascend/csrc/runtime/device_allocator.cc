@@ -4,12 +4,15 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "runtime/device.h"
 #include "runtime/error.h"
@@ -190,6 +193,15 @@ void reset_accumulated_stats(c10::DeviceIndex device) {
 
 void reset_peak_stats(c10::DeviceIndex device) {
   cache_of(device_or_current(device)).reset_peak_stats();
+}
+
+std::vector<SegmentSnapshot> snapshot() {
+  std::vector<SegmentSnapshot> all;
+  for_each_cache([&](DeviceCache& cache) {
+    auto segments = cache.snapshot();
+    std::move(segments.begin(), segments.end(), std::back_inserter(all));
+  });
+  return all;
 }
 
 void set_fraction(double fraction, c10::DeviceIndex device) {

@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/device_cache.h"
+#include "runtime/memory_snapshot.h"
 #include "runtime/stream.h"
 
 // The caching allocator of the devices' memory. A device index of -1 is the
@@ -40,6 +42,9 @@ void empty_cache();
 DeviceStats stats(c10::DeviceIndex device = -1);
 void reset_accumulated_stats(c10::DeviceIndex device = -1);
 void reset_peak_stats(c10::DeviceIndex device = -1);
+
+// Every segment of all devices, by device and address.
+std::vector<SegmentSnapshot> snapshot();
 
 // The most that is reserved of a device, as a part of its memory.
 void set_fraction(double fraction, c10::DeviceIndex device = -1);

@@ -14,6 +14,7 @@
 #include "runtime/allocator_stats.h"
 #include "runtime/block.h"
 #include "runtime/event.h"
+#include "runtime/memory_snapshot.h"
 #include "runtime/stream.h"
 
 namespace torch_ascend {
@@ -49,6 +50,9 @@ class DeviceCache {
 
   // Gives the segments that are not in use back to the SDK.
   void empty_cache();
+
+  // Every segment, by address.
+  std::vector<SegmentSnapshot> snapshot() const;
 
   DeviceStats stats() const;
   void reset_accumulated_stats();

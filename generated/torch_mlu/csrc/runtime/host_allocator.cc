@@ -6,6 +6,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/util/Exception.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -116,7 +117,30 @@ struct Impl final : at::CachingHostAllocatorImpl<MluStream, MluEvent> {
   }
 
  private:
+  // Adds the time until its end, in microseconds.
+  class Timer {
+   public:
+    Timer(Impl& impl, c10::CachingAllocator::DurationStat& stat)
+        : impl_(impl), stat_(stat) {}
+    ~Timer() {
+      const auto passed = std::chrono::steady_clock::now() - start_;
+      const std::lock_guard<std::mutex> lock(impl_.stats_.timing_mutex_);
+      stat_.increase(
+          std::chrono::duration_cast<std::chrono::microseconds>(passed)
+              .count());
+    }
+    Timer(const Timer&) = delete;
+    Timer& operator=(const Timer&) = delete;
+
+   private:
+    Impl& impl_;
+    c10::CachingAllocator::DurationStat& stat_;
+    const std::chrono::steady_clock::time_point start_ =
+        std::chrono::steady_clock::now();
+  };
+
   void allocate_host_memory(size_t size, void** address) override {
+    const Timer timer(*this, stats_.host_alloc_time);
     *address = HostMemory::instance().take(size);
     if (*address == nullptr) {
       empty_cache();
@@ -151,6 +175,7 @@ struct Impl final : at::CachingHostAllocatorImpl<MluStream, MluEvent> {
   }
 
   void free_block(at::HostBlock<MluStream>* block) override {
+    const Timer timer(*this, stats_.host_free_time);
     HostMemory::instance().give_back(block->ptr_);
   }
 
@@ -221,6 +246,18 @@ bool record_stream(const c10::DataPtr& data, const MluStream& stream) {
 
 void empty_cache() {
   instance().empty_cache();
+}
+
+at::HostStats stats() {
+  return instance().get_stats();
+}
+
+void reset_accumulated_stats() {
+  instance().reset_accumulated_stats();
+}
+
+void reset_peak_stats() {
+  instance().reset_peak_stats();
 }
 
 void mark_at_exit() noexcept {

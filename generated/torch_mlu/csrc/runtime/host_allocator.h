@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/Allocator.h>
 
 #include "runtime/stream.h"
@@ -21,6 +22,12 @@ bool record_stream(const c10::DataPtr& data, const MluStream& stream);
 
 // Gives cached memory back, except what a stream may still use.
 void empty_cache();
+
+// What is held, and what of it is in use or may be used by a stream. Sizes are
+// those of the cache's blocks.
+at::HostStats stats();
+void reset_accumulated_stats();
+void reset_peak_stats();
 
 // At the end of the process: tells a leak checker that what is held stays.
 void mark_at_exit() noexcept;

@@ -37,7 +37,11 @@ def memory_stats_as_nested_dict(device: torch.types.Device = None) -> dict[str, 
 
 def memory_stats(device: torch.types.Device = None) -> dict[str, int]:
     """The allocator's numbers of a device, under the names of `torch.cuda.memory_stats`."""
-    found: list[tuple[str, int]] = []
+    return _flat(memory_stats_as_nested_dict(device))
+
+
+def _flat(nested: dict[str, Any]) -> dict[str, Any]:
+    found: list[tuple[str, Any]] = []
 
     def flatten(prefix: str, value: Any) -> None:
         if isinstance(value, dict):
@@ -46,8 +50,42 @@ def memory_stats(device: torch.types.Device = None) -> dict[str, int]:
         else:
             found.append((prefix, value))
 
-    flatten("", memory_stats_as_nested_dict(device))
+    flatten("", nested)
     return collections.OrderedDict(sorted(found))
+
+
+def memory_snapshot() -> list[dict[str, Any]]:
+    """What the allocator holds of all devices, segment by segment, shaped like `torch.cuda.memory_snapshot()`.
+
+    A segment is what the driver gave; its blocks are "active_allocated", "active_pending_free" while a stream may still
+    use what was freed, or "inactive". `stream` is the `stream_id` of the stream that the blocks are for.
+    """
+    return _C._memory_snapshot() if is_initialized() else []
+
+
+def host_memory_stats_as_nested_dict() -> dict[str, Any]:
+    """What `host_memory_stats` tells, as dicts within dicts."""
+    return _C._host_memory_stats() if is_initialized() else {}
+
+
+def host_memory_stats() -> dict[str, Any]:
+    """The numbers of the allocator of pinned memory, under the names of `torch.cuda.host_memory_stats`.
+
+    Sizes are those of its blocks, times are in microseconds. A peak is the sum of the peaks of each size of block.
+    """
+    return _flat(host_memory_stats_as_nested_dict())
+
+
+def reset_accumulated_host_memory_stats() -> None:
+    """Sets the totals of pinned memory, `allocated` and `freed`, to zero."""
+    _lazy_init()
+    _C._reset_accumulated_host_stats()
+
+
+def reset_peak_host_memory_stats() -> None:
+    """Sets the peaks of pinned memory to what is in use now."""
+    _lazy_init()
+    _C._reset_peak_host_stats()
 
 
 def memory_allocated(device: torch.types.Device = None) -> int:
