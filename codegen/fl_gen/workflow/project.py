@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from fl_gen import __version__
 from fl_gen.render.licence import read_licence
@@ -71,12 +71,18 @@ class ProjectFile:
         known = tuple(self.project.vendors)
         for name in wanted:
             if name not in known:
-                hint = suggestion(name, known, "vendors") or "it names none yet"
-                raise FlGenError(
-                    f"{shown(self.path)}: no vendor {quote(name)} in it\n"
-                    f"  = {hint}; fl-gen backend {shlex.quote(name)} --save adds one"
-                )
+                raise FlGenError(f"{shown(self.path)}: no vendor {quote(name)} in it\n  = {self._hint(name)}")
         return tuple(name for name in known if not wanted or name in wanted)
+
+    def _hint(self, name: str) -> str:
+        """What may have been meant by a name that the project does not have."""
+        known = tuple(self.project.vendors)
+        hint = suggestion(name, known, "vendors") or "it names none yet"
+        called = {**dict(zip(self.trees, known, strict=True)), **dict(zip(known, known, strict=True))}
+        if name in called or "/" in name:  # a folder, or a file in one
+            meant = next((called[part] for part in reversed(PurePath(name).parts) if part in called), None)
+            return f"name the vendor, not its folder: {meant}" if meant else hint
+        return f"{hint}; fl-gen backend {shlex.quote(name)} --save adds one"
 
     def requests(
         self, wanted: Sequence[str] = (), cache: Path | None = None, shipped: bool = True

@@ -108,6 +108,12 @@ def test_a_vendor_that_the_project_does_not_name(run: Run, tmp_path: Path) -> No
         "",
         "fl-gen.yaml: no vendor 'mul' in it\n  = did you mean 'mlu'?; fl-gen backend mul --save adds one\n",
     )
+    for name, hint in (
+        ("generated/mlu/src", "name the vendor, not its folder: mlu"),
+        ("./generated/mlu/", "name the vendor, not its folder: mlu"),
+        ("./", "vendors: mlu"),
+    ):
+        assert run("diff", name) == (2, "", f"fl-gen.yaml: no vendor '{name}' in it\n  = {hint}\n")
 
 
 def test_folders_that_are_not_there_are_told_at_their_place(run: Run, tmp_path: Path) -> None:
