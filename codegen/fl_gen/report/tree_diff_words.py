@@ -140,6 +140,8 @@ def _meanings(effect: str, of: list[Meaning]) -> str:
     first = of[0]
     if len(of) == 1 and first.old is not None and first.new is not None:
         return f"{effect}: {first.subject}: {first.old} -> {first.new}"
+    if len(of) == 1 and effect in ("type changed", "constant changed"):  # it is on one side alone
+        return f"{effect}: {first.subject}: {first.old or 'none'} -> {first.new or 'none'}"
     if len(of) == 1 and (first.old or first.new):
         return f"{effect}: {first.subject}: {first.new or first.old}"
     names = list(dict.fromkeys(one.subject for one in of))

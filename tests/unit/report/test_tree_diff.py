@@ -23,7 +23,7 @@ from fl_gen.tasks.tree_diff_build import Builder
 from fl_gen.tasks.tree_diff_causes import Suspect
 from fl_gen.tasks.tree_diff_events import Event
 from fl_gen.tasks.tree_diff_hunks import Part
-from fl_gen.tasks.tree_diff_values import Certainty, Status, TreeDiff, VendorSide
+from fl_gen.tasks.tree_diff_values import Certainty, Effect, Status, TreeDiff, VendorSide
 from unit.report.test_html import BROWSER_FLAGS, read
 
 EVIL = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e`|@all #1 {{x}} ]( ``` \x00"
@@ -160,6 +160,20 @@ def test_what_a_person_did_is_said_in_words(status: Status, change: str, words: 
     builder.file("mlu", "f.cc", status, "f.cc.j2", (old, "int b;\n"), lambda *_: ([edit], "exact"))
     text = tree_diff_text(builder.finish("disk", None), TreeLook())
     assert f"hand edit  generated/mlu/f.cc {change}\n  means  {words}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("sort", "effect", "sides", "words"),
+    [
+        ("type", "type changed", ("cnrtMemPool_t", None), "type changed: it: cnrtMemPool_t -> none"),
+        ("constant", "constant changed", (None, "kNew"), "constant changed: it: none -> kNew"),
+        ("call", "call removed", ("f(x)", None), "call removed: it: f(x)"),
+    ],
+)
+def test_what_one_side_alone_has(sort: str, effect: Effect, sides: tuple[str | None, str | None], words: str) -> None:
+    builder = Builder()
+    builder.events("mlu", {NODE: [Event((sort, "it"), effect, *sides)]})
+    assert f"  means  {words}\n" in tree_diff_text(builder.finish("disk", None), TreeLook())
 
 
 def test_the_head_of_a_hunk_on_the_page_shows_what_changed() -> None:
