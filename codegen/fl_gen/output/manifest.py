@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fl_gen.schema.errors import FlGenError
+from fl_gen.schema.paths import shell_word, shown
 
 MANIFEST_NAME = "manifest.json"
 RECORD_FOLDER = ".fl-gen"  # beside the manifest: what `base` keeps for merges
@@ -151,11 +152,12 @@ def load(folder: Path) -> Manifest | None:
         return None
     except OSError as error:
         raise ManifestError(
-            f"{path}:1:1: the manifest cannot be read: {error.strerror or error}\n  = allow reading it and run again"
+            f"{shown(path)}:1:1: the manifest cannot be read: {error.strerror or error}\n  = allow reading it and run again"
         ) from error
     except UnicodeDecodeError as error:
         raise _damaged(path, "it is not UTF-8") from error
     except json.JSONDecodeError as error:
+        _refuse_markers(path)
         raise _damaged(path, error.msg, error.lineno, error.colno) from error
     except RecursionError as error:
         raise _damaged(path, "it is nested too deeply") from error
@@ -165,9 +167,21 @@ def load(folder: Path) -> Manifest | None:
         raise _damaged(path, str(error)) from error
 
 
+def _refuse_markers(path: Path) -> None:
+    """Raises ManifestError for a merge of git's that stopped in the manifest, as it does when two branches regenerate."""
+    from fl_gen.output.markers import marker_lines
+
+    for line in marker_lines(path.read_bytes())[:1]:
+        raise ManifestError(
+            f"{shown(path)}:{line}:1: a conflict marker is left in fl-gen's record of what it wrote\n"
+            f"  = take either side, as git checkout --ours {shell_word(shown(path))}, and run fl-gen again: what differs "
+            "is found by the files themselves"
+        )
+
+
 def _damaged(path: Path, reason: str, line: int = 1, column: int = 1) -> ManifestError:
     return ManifestError(
-        f"{path}:{line}:{column}: the manifest is damaged: {reason}\n"
+        f"{shown(path)}:{line}:{column}: the manifest is damaged: {reason}\n"
         "  = restore it from version control, or move the folder away and generate again"
     )
 

@@ -262,6 +262,29 @@ def test_what_was_kept_is_said_and_other_inputs_are_words(run: Run, here: Path) 
     assert "  M mlu/manifest.json  the record of what made the tree: overlays\n" in run("diff").out
 
 
+def test_a_manifest_in_which_a_merge_stopped(run: Run, here: Path) -> None:
+    """Two branches regenerated. With either side's manifest no edit of the other one is lost."""
+    manifest = here / "generated/mlu/manifest.json"
+    mine = manifest.read_text()
+    lines = mine.splitlines(keepends=True)
+    lines[3:4] = ["<<<<<<< HEAD\n", lines[3], "=======\n", '   "nodes": [1],\n', ">>>>>>> other\n"]
+    manifest.write_text("".join(lines))
+    words = (
+        "generated/mlu/manifest.json:4:1: a conflict marker is left in fl-gen's record of what it wrote\n"
+        "  = take either side, as git checkout --ours generated/mlu/manifest.json, and run fl-gen again: what differs is "
+        "found by the files themselves\n"
+    )
+    for command in (["check"], ["regen"], ["regen", "--overwrite"], ["diff"], ["explain", FILE]):
+        assert run(*command) == (2, "", words)
+    theirs = (here / FILE).read_text() + "// decided on the other branch\n"
+    (here / FILE).write_text(theirs)
+    manifest.write_text(mine)
+    assert run("regen").code == 2
+    assert run("regen", "--merge").code == 0
+    assert (here / FILE).read_text() == theirs
+    assert run("check").code == 0
+
+
 def test_a_damaged_manifest_gives_no_verdict(run: Run, here: Path) -> None:
     (here / "generated/mlu/manifest.json").write_text("{")
     result = run("check")
