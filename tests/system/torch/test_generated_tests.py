@@ -28,6 +28,7 @@ FILES = {
     "test_random.py": 60,
     "test_registry.py": 90,
     "test_serialization.py": 60,
+    "test_same_device.py": 60,
     "test_setup.py": 180,
     "test_sparse.py": 60,
     "test_streams.py": 60,
