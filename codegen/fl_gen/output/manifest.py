@@ -152,7 +152,8 @@ def load(folder: Path) -> Manifest | None:
         return None
     except OSError as error:
         raise ManifestError(
-            f"{shown(path)}:1:1: the manifest cannot be read: {error.strerror or error}\n  = allow reading it and run again"
+            f"{shown(path)}:1:1: the manifest cannot be read: {error.strerror or error}\n"
+            "  = allow reading it and run again"
         ) from error
     except UnicodeDecodeError as error:
         raise _damaged(path, "it is not UTF-8") from error
@@ -168,14 +169,14 @@ def load(folder: Path) -> Manifest | None:
 
 
 def _refuse_markers(path: Path) -> None:
-    """Raises ManifestError for a merge of git's that stopped in the manifest, as it does when two branches regenerate."""
+    """Raises ManifestError for a merge of git's that stopped in the manifest, as when two branches regenerated."""
     from fl_gen.output.markers import marker_lines
 
     for line in marker_lines(path.read_bytes())[:1]:
         raise ManifestError(
             f"{shown(path)}:{line}:1: a conflict marker is left in fl-gen's record of what it wrote\n"
-            f"  = take either side, as git checkout --ours {shell_word(shown(path))}, and run fl-gen again: what differs "
-            "is found by the files themselves"
+            f"  = take either side, as git checkout --ours {shell_word(shown(path))}, and run fl-gen again: "
+            "what differs is found by the files themselves"
         )
 
 
