@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 
 import torch_ascend
@@ -355,3 +356,17 @@ def test_what_the_host_cannot_do_is_an_error() -> None:
     assert not there.is_pinned()
     with pytest.raises(RuntimeError, match="pin"):
         there.pin_memory()
+
+
+def test_a_collective_refuses_sparse_tensors() -> None:
+    """Also beside a group of the host that could take copies: nobody would wait for what it writes to them."""
+    there = uncoalesced().to(DEVICE)
+    dist.init_process_group(
+        "cpu:gloo,ascend:hccl", store=dist.HashStore(), rank=0, world_size=1
+    )
+    try:
+        for collective in (dist.all_reduce, lambda tensor: dist.broadcast(tensor, 0)):
+            with pytest.raises(NotImplementedError, match="c10d::.* dense tensors"):
+                collective(there)
+    finally:
+        dist.destroy_process_group()

@@ -18,6 +18,17 @@ namespace {
 // another.
 constexpr std::array<std::string_view, 2> kOfMemory{"is_pinned", "_pin_memory"};
 
+// A collective goes on when its operator has returned: what it still writes to
+// copies would be lost.
+void check_no_collective(const c10::OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !name.starts_with("c10d::"),
+      name,
+      " takes dense tensors of ascend only: send indices and values, or "
+      "tensor.to_dense()");
+}
+
 bool is_in_aten(const c10::OperatorName& name) {
   return name.getNamespace() == "aten";
 }
@@ -34,12 +45,14 @@ std::string name_in_library(const c10::OperatorName& name) {
 } // namespace
 
 void sparse_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  check_no_collective(op);
   run_on_host(op, op, stack, c10::DispatchKey::SparseCPU);
 }
 
 void sparse_compressed_fallback(
     const c10::OperatorHandle& op,
     torch::jit::Stack* stack) {
+  check_no_collective(op);
   run_on_host(op, op, stack, c10::DispatchKey::SparseCsrCPU);
 }
 
