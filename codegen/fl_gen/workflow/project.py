@@ -99,8 +99,8 @@ class ProjectFile:
             for one in (*project.schemas, *project.templates)
             if not (self.folder / one).is_dir()
         ]
-        if missing:
-            raise SchemaError(missing)
+        if missing or (made := self._made_by_runs()):
+            raise SchemaError(missing or made)
         if shipped:
             self._require_known(names)
         licence = read_licence(self.folder / project.licence) if project.licence is not None else None
@@ -121,6 +121,16 @@ class ProjectFile:
             )
             for name in names
         )
+
+    def _made_by_runs(self) -> list[Diagnostic]:
+        """What is read from generated/: a run would change what the next one reads, and no tree would ever be right."""
+        project, found = self.project, []
+        generated = Path(os.path.realpath(self.output / "generated"))
+        for one in (*project.schemas, *project.templates, *([project.licence] if project.licence is not None else [])):
+            if Path(os.path.realpath(self.folder / one)).is_relative_to(generated):
+                what = f"{shown(self.folder / one)} lies in {shown(self.output / 'generated')}, which fl-gen makes"
+                found.append(Diagnostic(one.location, what, "put it beside that folder", length=len(one)))
+        return found
 
     def _require_known(self, names: Sequence[str]) -> None:
         """Raises SchemaError for a framework and for vendors that no schema has, and for templates of neither."""

@@ -342,6 +342,22 @@ def test_a_vendor_that_left_with_edits_that_stay(run: Run, tmp_path: Path) -> No
     assert run("check").code == 0
 
 
+@pytest.mark.parametrize("key", ["licence: {}", "schemas: [{}]", "templates: [{}]"])
+def test_what_a_run_makes_is_not_what_it_reads(run: Run, tmp_path: Path, key: str) -> None:
+    place = tmp_path / "generated" / "mlu" / "own"
+    place.mkdir(parents=True)
+    (place / "text").write_text("a licence\n")
+    name = "generated/mlu/own/text" if key.startswith("licence") else "generated/mlu/own"
+    project(tmp_path, f"{key.format(name)}\nvendors:\n  mlu: {{sdk: sim}}\n")
+    line = (tmp_path / "fl-gen.yaml").read_text().splitlines().index(key.format(name)) + 1
+    column = key.index("{") + 1
+    for command in ("regen", "check", "diff"):
+        result = run(command)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"fl-gen.yaml:{line}:{column}: {name} lies in generated, which fl-gen makes\n")
+        assert result.err.endswith("\n  = put it beside that folder\n")
+
+
 def test_a_dry_run_writes_nothing(run: Run, tmp_path: Path) -> None:
     project(tmp_path)
     result = run("regen", "--dry-run")
