@@ -132,7 +132,7 @@ def test_a_conflict_is_counted_and_its_markers_stop_the_next_run(folder: Path, m
         assert str(caught.value) == (
             "generated/mlu/x.h:6:1: a conflict marker is left\n"
             "generated/mlu/x.h:10:1: a conflict marker is left\n"
-            "  = resolve the conflict, delete its markers and run again; or drop your version with --overwrite"
+            "  = resolve the conflict, delete its markers and run again; or regenerate with --overwrite, which drops your version"
         )
     assert ((folder / "x.h").read_text(), (folder / "y.h").read_text()) == (before, "y\n")
     (folder / "x.h").write_text(ONE.replace("f\n", "mine and F\n"))  # resolved
