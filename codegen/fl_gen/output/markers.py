@@ -20,7 +20,8 @@ class MarkersError(FlGenError):
         self.places = tuple(places)
         super().__init__(
             "\n".join(f"{place}:1: a conflict marker is left" for place in self.places)
-            + "\n  = resolve the conflict, delete its markers and run again; or regenerate with --overwrite, which drops your version"
+            + "\n  = resolve the conflict, delete its markers and run again; "
+            "or regenerate with --overwrite, which drops your version"
         )
 
 
