@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +69,24 @@ def test_the_package_has_its_parts(prepared: Prepared) -> None:
             ast.parse(text, path)
     assert not [path for path in prepared.files if "native" in path]  # there is no hand-written kernel
     assert set(prepared.once) == {"kernels.yaml"}
+
+
+def test_the_extra_installs_what_the_package_and_its_tests_import(prepared: Prepared) -> None:
+    tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
+    extra = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    installed = {re.match(r"[\w-]+", requirement)[0] for requirement in extra["torch"]}  # type: ignore[index]
+    own = {"torch_mlu", *(Path(path).stem for path in prepared.files if path.startswith("tests/"))}
+    imported: set[str] = set()
+    for path, text in prepared.files.items():
+        for node in ast.walk(ast.parse(text, path)) if path.endswith(".py") else ():
+            if isinstance(node, ast.Import):
+                imported.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                imported.add(node.module.partition(".")[0])
+    assert {"pytest", "torch"} <= imported
+    assert imported - own - sys.stdlib_module_names - installed == set()
 
 
 def test_the_manifest_records_pytorch(prepared: Prepared, wheel: Wheel) -> None:
