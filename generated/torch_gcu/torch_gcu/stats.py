@@ -115,7 +115,9 @@ def start_recording(path: str) -> None:
     """Counts from now on and writes the counts to `path` when the process ends, if there is a path.
 
     The folder is made if it is not there. Raises OSError if no file can be written: a whole run is not lost.
-    The processes that this one forks write nothing: their file would take the place of this one's.
+    The processes that this one forks write nothing: their file would take the place of this one's. For the same reason
+    RANK, which torchrun sets, is part of the name except for rank 0, as in `run.rank1.json`, and a process that has
+    counted nothing, as torchrun itself, leaves what others have written since it began.
     """
     if not path:
         return
@@ -129,14 +131,34 @@ def start_recording(path: str) -> None:
     ):  # a device or a pipe is written to, and not replaced
         with tempfile.TemporaryFile(dir=os.path.dirname(os.path.realpath(target))):
             pass
+    before = _written(target)
     enable_op_stats()
 
     def write() -> None:
         if os.getpid() != process:
             return
+        own = _of_rank(target)
+        if own == target and not get_op_stats() and _written(target) != before:
+            return
         try:
-            save_op_stats(target)
+            save_op_stats(own)
         except OSError as error:
             print(f"torch_gcu: TORCH_FL_OP_STATS: {error}", file=sys.stderr)
 
     atexit.register(write)
+
+
+def _written(path: Path) -> tuple[int, int] | None:
+    """What is another whenever a process has written the file; None without one."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def _of_rank(path: Path) -> Path:
+    """The file of this process, of those that torchrun has started."""
+    rank = os.environ.get("RANK", "")
+    if not rank.isdecimal() or int(rank) == 0 or (path.exists() and not path.is_file()):
+        return path
+    return path.with_name(f"{path.stem}.rank{int(rank)}{path.suffix}")

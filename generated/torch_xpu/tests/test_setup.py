@@ -132,6 +132,29 @@ def test_counts_are_written_into_a_folder_that_is_made(
     ]
 
 
+def test_each_rank_writes_its_counts_and_what_has_started_them_leaves_them(
+    child: Child, tmp_path: Path
+) -> None:
+    launcher = (
+        "import os, subprocess, sys, torch\n"
+        "for rank in '0', '1':\n"
+        f"    code = {RUN!r}\n"
+        "    subprocess.run([sys.executable, '-c', code], env={**os.environ, 'RANK': rank}, check=True)\n"
+    )
+    (tmp_path / "net.json").write_text("of an earlier run")
+    assert child(launcher, TORCH_FL_OP_STATS="net.json").returncode == 0
+    told = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("net*")}
+    assert {name: record["model"] for name, record in told.items()} == {
+        "net.json": "net",
+        "net.rank1.json": "net.rank1",
+    }
+    assert all(record["ops"] for record in told.values())
+    assert (
+        child("import torch", TORCH_FL_OP_STATS="net.json").returncode == 0
+    )  # nothing has run, which is told
+    assert json.loads((tmp_path / "net.json").read_text())["ops"] == []
+
+
 @pytest.mark.parametrize(
     ("path", "words"),
     [

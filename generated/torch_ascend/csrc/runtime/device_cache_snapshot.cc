@@ -12,13 +12,6 @@
 namespace torch_ascend {
 namespace {
 
-const Block* first_of_segment(const Block* block) {
-  while (block->previous != nullptr) {
-    block = block->previous;
-  }
-  return block;
-}
-
 SegmentSnapshot snapshot_of(const Block* first, c10::DeviceIndex device) {
   SegmentSnapshot segment;
   segment.device = device;
@@ -47,8 +40,9 @@ std::vector<SegmentSnapshot> DeviceCache::snapshot() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::map<const void*, const Block*> segments; // by address
   const auto add = [&](const Block* block) {
-    const Block* const first = first_of_segment(block);
-    segments.emplace(first->address, first);
+    if (block->previous == nullptr) { // the first of its segment
+      segments.emplace(block->address, block);
+    }
   };
   for (const auto& [address, block] : allocated_) {
     add(block);
