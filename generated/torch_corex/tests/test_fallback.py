@@ -48,6 +48,26 @@ def test_warn_warns_once_for_each_operator() -> None:
     assert sum("aten::digamma" in text for text in told) == 1
 
 
+def test_what_the_blacklist_keeps_from_the_device_is_told_so() -> None:
+    x = torch.ones(2, device="corex")
+    before = torch_corex.get_op_blacklist()
+    torch_corex.set_op_blacklist(["aten::erf", "aten::erf.out"])
+    try:
+        with torch_corex.fallback_mode("strict"):
+            with pytest.raises(
+                NotImplementedError,
+                match="kept from corex by the blacklist or its strategy, and the",
+            ):
+                torch.erf(x)
+            with pytest.raises(
+                NotImplementedError,
+                match="has no kernel for corex, and the fallback mode is strict",
+            ):
+                torch.lgamma(x)
+    finally:
+        torch_corex.set_op_blacklist(before)
+
+
 def test_strict_refuses_and_names_the_operator() -> None:
     torch_corex.enable_op_stats()
     torch_corex.reset_op_stats()

@@ -177,6 +177,35 @@ def test_a_tensor_of_another_device(second: str) -> None:
         there + uncoalesced().to(f"{DEVICE}:0")
 
 
+MIXED: dict[str, Callable[[torch.Tensor, torch.device], torch.Tensor]] = {
+    "mv": lambda t, other: torch.mv(t, torch.ones(3, device=other)),
+    "hspmm": lambda t, other: torch.hspmm(t, torch.ones(3, 2, device=other)),
+    "sparse mm": lambda t, other: torch.sparse.mm(t, t.t().to(other)),
+    "sparse_mask": lambda t, other: torch.ones(2, 3, device=other).sparse_mask(
+        t.coalesce()
+    ),
+    "reduction": lambda t, other: torch.sparse.mm(
+        t.to_sparse_csr(), torch.ones(3, 2, device=other), "amax"
+    ),
+    "sampled_addmm": lambda t, other: torch.sparse.sampled_addmm(
+        t.to_sparse_csr(),
+        torch.ones(2, 4, device=other),
+        torch.ones(4, 3, device=other),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_what_only_sparse_tensors_have_wants_one_device_too(name: str) -> None:
+    there, host = torch.device(DEVICE), torch.device("cpu")
+    for tensor, other in ((uncoalesced().to(there), host), (uncoalesced(), there)):
+        with pytest.raises(
+            RuntimeError, match="^Expected all tensors to be on the same device"
+        ):
+            MIXED[name](tensor, other)
+        MIXED[name](tensor, tensor.device)
+
+
 OPERATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "add": lambda t: t + t,
     "add to dense": lambda t: torch.ones(2, 3, device=t.device) + t,

@@ -48,6 +48,26 @@ def test_warn_warns_once_for_each_operator() -> None:
     assert sum("aten::digamma" in text for text in told) == 1
 
 
+def test_what_the_blacklist_keeps_from_the_device_is_told_so() -> None:
+    x = torch.ones(2, device="maca")
+    before = torch_maca.get_op_blacklist()
+    torch_maca.set_op_blacklist(["aten::erf", "aten::erf.out"])
+    try:
+        with torch_maca.fallback_mode("strict"):
+            with pytest.raises(
+                NotImplementedError,
+                match="kept from maca by the blacklist or its strategy, and the",
+            ):
+                torch.erf(x)
+            with pytest.raises(
+                NotImplementedError,
+                match="has no kernel for maca, and the fallback mode is strict",
+            ):
+                torch.lgamma(x)
+    finally:
+        torch_maca.set_op_blacklist(before)
+
+
 def test_strict_refuses_and_names_the_operator() -> None:
     torch_maca.enable_op_stats()
     torch_maca.reset_op_stats()

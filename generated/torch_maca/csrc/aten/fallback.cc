@@ -28,6 +28,13 @@ using torch::jit::Stack;
 
 constexpr const char* kStrategy = "fallback";
 
+// Why nothing on the device serves a call, as the user is told.
+const char* reason(const OpPlan& plan) {
+  return blacklisted(plan.name)
+      ? " is kept from maca by the blacklist or its strategy"
+      : " has no kernel for maca";
+}
+
 void admit(const OpPlan& plan) {
   switch (get_mode()) {
     case FallbackMode::kSilent:
@@ -36,16 +43,14 @@ void admit(const OpPlan& plan) {
       if (!plan.warned.exchange(true)) {
         TORCH_WARN(
             plan.name,
-            " has no kernel for maca and runs on the CPU. This is said once "
-            "per operator.");
+            reason(plan),
+            " and runs on the CPU. This is said once per operator.");
       }
       return;
     case FallbackMode::kStrict:
       count_rejected(plan.name, kStrategy);
       TORCH_CHECK_NOT_IMPLEMENTED(
-          false,
-          plan.name,
-          " has no kernel for maca, and the fallback mode is strict");
+          false, plan.name, reason(plan), ", and the fallback mode is strict");
   }
 }
 

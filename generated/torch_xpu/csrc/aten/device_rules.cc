@@ -266,12 +266,20 @@ bool holds(
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Some operators have kernels of sparse tensors only, and CUDA wants one device
+// for these, too.
+bool has_kernel_on_host(const c10::OperatorHandle& op) {
+  using Key = c10::DispatchKey;
+  return op.hasKernelForDispatchKey(Key::CPU) ||
+      op.hasKernelForDispatchKey(Key::SparseCPU) ||
+      op.hasKernelForDispatchKey(Key::SparseCsrCPU);
+}
+
 } // namespace
 
 DeviceRule device_rule(const c10::OperatorHandle& op, std::string_view name) {
   constexpr std::string_view kNamespace = "aten::";
-  if (name.starts_with(kNamespace) &&
-      op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+  if (name.starts_with(kNamespace) && has_kernel_on_host(op)) {
     name.remove_prefix(kNamespace.size());
     if (holds(kMixing, name)) {
       return DeviceRule::kAny;
