@@ -234,15 +234,17 @@ def scaffold_files(resolved: ResolvedTorchOp, python: bool) -> tuple[FileRender,
     """The skeleton of a kernel of an operator, below backends/torch_<vendor>, and its entry for kernels.yaml."""
     op = resolved.op
     name = kernel_name(op)
+    written = re.findall(r"Tensor\(\w+!\) (\w+)", op.schema)  # by `relu_`, and by overloads with `out`
     if python:
         context = {"op": op, "function": name, "signature": _python_signature(op), "returns": _python_returns(op)}
         return (
-            FileRender("scaffold/kernel.py.j2", f"kernels/{name}.py", context),
+            FileRender("scaffold/kernel.py.j2", f"kernels/{name}.py", {**context, "written": written}),
             f"{{op: {op.name}, python: {name}:{name}}}",
         )
     first = next((name for type_, name in op.params if type_ in _TENSORS), "")
+    context = {"kernel": _cxx(resolved, name), "first": first, "written": written}
     return (
-        FileRender("scaffold/kernel.cc.j2", f"kernels/{name}.cc", {"kernel": _cxx(resolved, name), "first": first}),
+        FileRender("scaffold/kernel.cc.j2", f"kernels/{name}.cc", context),
         f"{{op: {op.name}, file: {name}.cc, function: {name}}}",
     )
 

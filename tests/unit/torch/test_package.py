@@ -177,7 +177,11 @@ def test_a_kernel_in_c_is_declared_and_registered(request_of: Request) -> None:
     shards = "".join(text for path, text in files.items() if "register_fallback_" in path)
     assert '"cat",' not in shards
     assert '"add_.Tensor",' in shards  # one in Python may decline a call
-    ast.parse((request_of.backends / "kernels" / "add_inplace_Tensor.py").read_text())
+    written = (request_of.backends / "kernels" / "add_inplace_Tensor.py").read_text()
+    ast.parse(written)
+    assert "# Write the result into self and return it, " in written
+    assert "at::Tensor result = at::empty_like(self);" in made.path.read_text()
+    assert "at::Tensor result = self;" in scaffold_torch(request_of, "aten::relu_", python=False).path.read_text()
 
 
 def test_dtypes_narrow_a_kernel(request_of: Request) -> None:
@@ -315,8 +319,8 @@ def test_a_skeleton_says_how_work_is_queued(request_of: Request) -> None:
     for said in (
         '#include "runtime/error.h" // MLU_CHECK, and the SDK by <cnrt.h>',
         "//   cnrtQueue_t stream = current_stream().handle();",
-        "//   at::Tensor out = at::empty_like(self); // <ATen/ops/empty_like.h>",
-        "//   MLU_CHECK(cnrtMemsetAsync(data, 0, out.nbytes(), stream));",
+        "//   at::Tensor result = at::empty_like(self); // <ATen/ops/empty_like.h>",
+        "//   MLU_CHECK(cnrtMemsetAsync(data, 0, result.nbytes(), stream));",
     ):
         assert said in made
     # In C++ names with two _ in a row are the compiler's.
